@@ -1,0 +1,1 @@
+"""API: the public names."""

@@ -1,0 +1,320 @@
+"""`IncrementalFlow`: sources, views and ticks, as a program uses them."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ivm_core.api.batch import DeltaBatch
+from ivm_core.engine.checking import Comparison, compare_with_query
+from ivm_core.engine.core import Engine
+from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
+from ivm_core.engine.explaining import Explanation, explain
+from ivm_core.engine.functions import Function
+from ivm_core.engine.reading import Reader
+from ivm_core.engine.replaying import Replay, replay
+from ivm_core.engine.watching import Watch
+from ivm_core.model.errors import ClosedFlow, NotIncremental, UserError, WrongThread
+from ivm_core.model.names import check_relation_name
+from ivm_core.model.schema import parse_schema
+from ivm_core.store.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+    from types import TracebackType
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ivm_core.engine.summary import StepSummary
+    from ivm_core.store.followed import FollowedTable
+
+Changes = Any  # a DeltaBatch, rows, an Arrow table, a pandas or Spark DataFrame
+
+
+class IncrementalFlow:
+    """Materialized views over sources, kept equal to their SQL tick by tick.
+
+    A flow belongs to the thread that opened it; another thread gets `WrongThread`.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Use `IncrementalFlow.open`."""
+        self._engine_of = engine
+        self._thread = threading.get_ident()
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        spark: SparkSession | None = None,
+        *,
+        read_only: bool = False,
+    ) -> IncrementalFlow:
+        """Open the flow at a path or URI, or make one where there is nothing.
+
+        Without `spark`, the active Spark session is used when one is needed, else a local one is
+        started. A tick that was killed is finished first, unless its writer is still alive or
+        `read_only` is given. A directory with something else in it is `NotAFlow`, a flow that a
+        newer version has written `NewerFormat`.
+        """
+        engine = Engine(Location(path), spark)
+        if not read_only:
+            engine.recover()
+        return cls(engine)
+
+    # --- definitions ---
+
+    def register_source(
+        self,
+        name: str,
+        schema: str | None = None,
+        *,
+        primary_key: Sequence[str] | None = None,
+        delta_table: str | PathLike[str] | None = None,
+    ) -> None:
+        """Declare a source: fed by `tick`, or an existing Delta table that the flow follows.
+
+        The same declaration again is a no-op, another under the same name `DefinitionConflict`.
+        """
+        engine = self._engine
+        check_relation_name(name, "source")
+        where = f"source {name}"
+        if delta_table is None:
+            if schema is None:
+                raise UserError(
+                    "a source needs a schema or a Delta table",
+                    where=where,
+                    fix='give a schema such as "id BIGINT, name STRING", or delta_table="path"',
+                )
+            columns = parse_schema(schema, where)
+            kind: str = FED
+            options: dict[str, Any] = {}
+        else:
+            table = _followed(delta_table)
+            columns = table.schema()
+            if schema is not None and parse_schema(schema, where).ddl != columns.ddl:
+                raise UserError(
+                    f"the Delta table has the columns ({columns.ddl}), not ({schema})",
+                    where=where,
+                    fix="leave the schema out: it is the table's own",
+                )
+            kind = DELTA
+            options = {"table": table.location.uri}
+        given = [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
+        keys = tuple(columns.field(key).name for key in given)
+        if len(set(keys)) != len(keys):
+            raise UserError(
+                f"the primary key ({', '.join(keys)}) names a column twice", where=where
+            )
+        engine.add_source(SourceDefinition(name, kind, columns, keys, options))
+
+    def register_view(self, name: str, sql: str, *, hydrate: bool = False) -> None:
+        """Declare a view as a SELECT over sources and views.
+
+        It has rows from the next tick on; at once, as a tick of its own, with `hydrate=True`.
+        SQL that does not parse is `SqlError`, an unknown table or column `UnknownName`, SQL that
+        is not maintained `Unsupported` or `NotIncremental`; then nothing is registered.
+        """
+        engine = self._engine
+        if not isinstance(sql, str):
+            raise UserError("a view's SQL is text", where=f"view {name}", fix="give a SELECT")
+        engine.add_view(name, sql)
+        if hydrate and not engine.history.states[engine.view_name(name)].upto:
+            engine.tick({}, pull=False, views=[name])
+
+    def register_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        return_type: str,
+        *,
+        deterministic: bool = False,
+    ) -> None:
+        """Let views call a Python function; needed again in every process that ticks them.
+
+        `deterministic=True` is your word that equal arguments give equal results, whenever and
+        wherever it runs; without it the function is refused.
+        """
+        engine = self._engine
+        check_relation_name(name, "function")
+        if not deterministic:
+            raise NotIncremental(
+                f"the function {name}",
+                reason="a view of it has no one meaning unless equal arguments give equal results",
+                rewrite="register it with deterministic=True if that is so",
+            )
+        known = Function(name, function, return_type)
+        engine.functions[name] = known
+        engine.gears.register(known)
+
+    # --- ticks ---
+
+    def tick(
+        self,
+        changes: str | Mapping[str, Changes] | None = None,
+        delta: Changes | None = None,
+        *,
+        views: Sequence[str] | None = None,
+        logical_time: datetime | None = None,
+        batch_id: str | None = None,
+    ) -> StepSummary:
+        """Take changes into sources and bring views up to date, all or nothing.
+
+        `tick("orders", delta)` and `tick({"orders": d1, "items": d2})` push, `tick()` pulls what is
+        new in followed tables. `views` limits the step to some views and those that they read.
+        `logical_time` is what current_timestamp() means in it; it never runs backwards. A
+        `batch_id` that was taken before makes the call a no-op.
+        """
+        engine = self._engine
+        if isinstance(views, str):
+            views = [views]
+        given = _given(changes, delta)
+        batches = {}
+        for name, batch in given.items():
+            stored = engine.source_name(name)
+            source = engine.history.sources[stored]
+            if source.kind != FED:
+                raise UserError(
+                    f"source {stored} follows a Delta table and can't be fed",
+                    where=f"source {stored}",
+                    fix=f"write to {source.options['table']} and call tick() without changes",
+                )
+            batches[stored] = DeltaBatch.from_any(batch).bind(
+                stored, source.schema, source.primary_key
+            )
+        return engine.tick(
+            batches,
+            pull=changes is None,
+            views=views,
+            logical_time=logical_time,
+            batch_id=batch_id,
+        )
+
+    # --- reading ---
+
+    def snapshot(self, view: str, at: int | None = None) -> DataFrame:
+        """A view's (or fed source's) rows as of the newest tick, or of tick `at`.
+
+        A tick that is not there or no longer kept is `OutOfRange`.
+        """
+        return Reader(self._engine).snapshot(view, at)
+
+    def changes(self, view: str, since: int = 0) -> DataFrame:
+        """What changed after tick `since`: the view's columns with `_weight` and `_tick`."""
+        return Reader(self._engine).changes(view, since)
+
+    def watch_output(
+        self, view: str, since: int | None = None, *, wait: float | None = 0.0
+    ) -> Watch[DeltaBatch]:
+        """An iterator of (tick, DeltaBatch), one per tick that changed the view.
+
+        It starts after tick `since` (default: after the newest one) and ends when it has caught
+        up and waited `wait` seconds for more (None: for ever); asked again, it goes on with what
+        has come since. It reads what is stored with a handle of its own, so it may be used in any
+        thread, and a slow consumer holds up nobody. `watch.since` is where a new one would go on.
+        """
+        root = self._engine.layout.root
+        return Watch(Engine(root, None), view, since, wait, DeltaBatch.of)
+
+    def explain(self, view: str) -> Explanation:
+        """The normalised query, the verdict and reason per node, and the compiled statements."""
+        return explain(self._engine, view)
+
+    def check(self, view: str) -> Comparison:
+        """Compare a view with its normalised query, run from scratch at the view's frontier."""
+        return compare_with_query(self._engine, view)
+
+    def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
+        """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
+        return replay(self._engine, from_tick, to_tick)
+
+    # --- what it is ---
+
+    @property
+    def current_tick(self) -> int:
+        """The newest committed tick; 0 before any."""
+        engine = self._engine
+        engine.refresh()
+        return engine.history.tick
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session in use; starts one if there is none yet."""
+        return self._engine.gears.spark
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources, in order of registration."""
+        return tuple(self._engine.history.sources)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Names of the views, in order of registration."""
+        return tuple(self._engine.history.views)
+
+    def close(self) -> None:
+        """Let others write. A Spark session that was given stays as it is."""
+        if not self._closed:
+            self._engine_of.close()
+            self._closed = True
+
+    def __enter__(self) -> IncrementalFlow:
+        """The flow itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Where it is and how far it has come."""
+        history = self._engine_of.history
+        return (
+            f"IncrementalFlow({self._engine_of.layout.root.uri!r}, tick {history.tick}, "
+            f"{len(history.sources)} sources, {len(history.views)} views)"
+        )
+
+    @property
+    def _engine(self) -> Engine:
+        if threading.get_ident() != self._thread:
+            raise WrongThread("this flow was opened by another thread")
+        if self._closed:
+            raise ClosedFlow("this flow is closed")
+        return self._engine_of
+
+
+def _given(
+    changes: str | Mapping[str, Changes] | None, delta: Changes | None
+) -> Mapping[str, Changes]:
+    if changes is None:
+        if delta is not None:
+            raise UserError("tick got changes but no source", fix='call tick("source", changes)')
+        return {}
+    if isinstance(changes, str):
+        if delta is None:
+            raise UserError(
+                f"tick got the source {changes!r} but no changes",
+                fix='call tick("source", changes), or tick() to pull followed tables',
+            )
+        return {changes: delta}
+    if not hasattr(changes, "items"):
+        raise UserError(
+            f"tick takes a source's name or a mapping, not {type(changes).__name__}",
+            fix='call tick("source", changes) or tick({"source": changes})',
+        )
+    return changes
+
+
+def _followed(table: str | PathLike[str]) -> FollowedTable:
+    from ivm_core.engine.core import table_location
+    from ivm_core.store.followed import FollowedTable
+
+    return FollowedTable(table_location(str(table)))

@@ -1,0 +1,1 @@
+"""Compile: ordered rewrites, the verdict on each node, and lowering to operators."""

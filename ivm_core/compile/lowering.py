@@ -1,0 +1,114 @@
+"""The one place that maps a plan node to its operator, and checks what comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ivm_core.compile.totality import column_type, is_total
+from ivm_core.model.errors import InternalError
+from ivm_core.model.names import WEIGHT
+from ivm_core.operators.aggregate import AggregateOperator
+from ivm_core.operators.constant import ConstantOperator
+from ivm_core.operators.distinct import DistinctOperator
+from ivm_core.operators.filter import FilterOperator
+from ivm_core.operators.join import JoinOperator, is_dirty
+from ivm_core.operators.operator import Form
+from ivm_core.operators.project import ProjectOperator
+from ivm_core.operators.scan import ScanOperator
+from ivm_core.operators.union_all import UnionAllOperator
+from ivm_core.plan.nodes import Aggregate, Constant, Distinct, Filter, Join, Node, Project, Scan, UnionAll
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
+    from ivm_core.model.types import DataType
+    from ivm_core.plan.scalar import Scalar
+
+OPERATORS: dict[type[Node], Any] = {
+    Scan: ScanOperator(),
+    Constant: ConstantOperator(),
+    Filter: FilterOperator(),
+    Project: ProjectOperator(),
+    UnionAll: UnionAllOperator(),
+    Join: JoinOperator(),
+    Aggregate: AggregateOperator(),
+    Distinct: DistinctOperator(),
+}
+
+
+class Lowering:
+    """Renders stateless trees, given which relations changed and which were empty."""
+
+    def __init__(
+        self,
+        catalog: Mapping[str, Schema],
+        types: Mapping[str, Mapping[str, DataType]],
+        dirty: frozenset[str] = frozenset(),
+        empty: frozenset[str] = frozenset(),
+        *,
+        exact: bool = False,
+    ) -> None:
+        """`catalog` has the schema of every scanned relation, `types` those of joins by text.
+
+        `exact` spells out sums whose value in Spark depends on the order of rows.
+        """
+        self.dirty = dirty
+        self.empty = empty
+        self.exact = exact
+        self._catalog = catalog
+        self._types = types
+
+    def render(self, node: Node, form: Form) -> exp.Query | None:
+        """The query of a node in a form; None where it is known to be empty."""
+        operator = next((OPERATORS[kind] for kind in type(node).__mro__ if kind in OPERATORS), None)
+        if operator is None:
+            raise InternalError(f"no stateless operator renders {type(node).__name__}")
+        query: exp.Query | None = operator.render(node, form, self)
+        if query is not None:
+            _check(node, form, query)
+        return query
+
+    def types(self, node: Node) -> Mapping[str, DataType]:
+        """Column types of a node: traced to a relation, or as Spark's analyzer said."""
+        traced = {column: column_type(node, column, self._catalog) for column in node.columns}
+        known = {column: found for column, found in traced.items() if found is not None}
+        if len(known) == len(traced):
+            return known
+        analysed = self._types.get(node.text)
+        if analysed is None:
+            raise InternalError(f"the types of {node.text} were not analysed")
+        return analysed
+
+    def is_total(self, scalar: Scalar, node: Node) -> bool:
+        """Whether the scalar can't raise on any row of the node."""
+        return is_total(scalar, node, self._catalog)
+
+    def has_phantoms(self, node: Node, form: Form) -> bool:
+        """A join of two changed inputs has them, and what passes its rows on unsettled."""
+        if form is Form.PLAIN or form is Form.OLD:
+            return False
+        if isinstance(node, Join):
+            changed = [part for part in node.parts if is_dirty(part.relations, self)]
+            return len(changed) > 1 or any(self.has_phantoms(part, form) for part in changed)
+        if isinstance(node, Filter):
+            if not self.is_total(node.predicate, node.input):
+                return False
+            return self.has_phantoms(node.input, form)
+        if isinstance(node, Project):
+            if not all(self.is_total(scalar, node.input) for _, scalar in node.outputs):
+                return False
+            return self.has_phantoms(node.input, form)
+        return any(self.has_phantoms(child, form) for child in node.inputs)
+
+
+def _check(node: Node, form: Form, query: exp.Query) -> None:
+    """What an operator renders has the node's columns, and a weight unless it is plain."""
+    wanted = list(node.columns)
+    if form is not Form.PLAIN or isinstance(node, Constant):
+        wanted.append(WEIGHT)
+    given = query.named_selects
+    if list(given) != wanted:
+        raise InternalError(f"{type(node).__name__} rendered columns {given}, not {wanted}")

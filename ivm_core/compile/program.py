@@ -1,0 +1,265 @@
+"""From a SELECT to the program of its ticks: parse, rewrite, analyse, cut.
+
+Spark's analyzer judges names, types and determinism when a view is registered. What it said is
+kept with the definition, so that a flow opens, and a fingerprint is made, without Spark.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from ivm_core.compile.lowering import Lowering
+from ivm_core.compile.rules import optimise
+from ivm_core.compile.stages import Stage, cut, physical_names
+from ivm_core.compile.totality import column_type
+from ivm_core.model.errors import InternalError
+from ivm_core.model.names import quote
+from ivm_core.model.schema import Field, Schema, parse_schema
+from ivm_core.operators.accumulators import accumulator_for
+from ivm_core.operators.operator import Form
+from ivm_core.operators.sql import scalar_of, text_of, tree_of
+from ivm_core.plan.nodes import CLOCKS, Aggregate, Filter, Join, Node, Project, UnionAll
+from ivm_core.plan.rewriting import rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ivm_core.model.types import DataType
+    from ivm_core.operators.accumulator import Accumulator
+    from ivm_core.plan.scalar import Scalar
+
+PLAN_FORMAT = "1"
+
+
+class Analyser(Protocol):
+    """Spark's analyzer over empty relations."""
+
+    def types_of(self, sql: str, relations: Mapping[str, Schema]) -> list[DataType]:
+        """The types of a query's columns; raises for what Spark refuses."""
+
+    def refuse_random(self, sql: str, relations: Mapping[str, Schema], names: list[str]) -> None:
+        """Raise NotIncremental for expressions that Spark calls non-deterministic."""
+
+
+@dataclass(frozen=True)
+class StageProgram:
+    """A stage with the schemas of what it stores."""
+
+    stage: Stage
+    output: Schema
+    """Columns of the rows that later stages or readers see."""
+    state_keys: Schema | None = None
+    """Group keys as the state trace stores them."""
+    accumulators: tuple[Accumulator, ...] = ()
+
+
+@dataclass(frozen=True)
+class ViewProgram:
+    """Everything that a tick of one view needs to know."""
+
+    name: str
+    sql: str
+    plan: Node
+    stages: tuple[StageProgram, ...]
+    reads: tuple[str, ...]
+    clocks: tuple[str, ...]
+    types: Mapping[str, str] = field(compare=False)
+    """What Spark said of inner nodes: DDL by node text."""
+
+    @property
+    def schema(self) -> Schema:
+        """Columns of the view."""
+        return self.stages[-1].output
+
+    def column_types(self) -> dict[str, dict[str, DataType]]:
+        """The book over the nodes of the whole plan."""
+        return _booked(self.plan, self.types)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the view's meaning: equal for SQL that differs only in form."""
+        content = f"{PLAN_FORMAT}|{self.plan.text}|{self.schema.ddl}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+class TypeBook:
+    """Types of inner nodes: from the book, or asked of the analyser and written down."""
+
+    def __init__(self, analyser: Analyser | None, known: Mapping[str, str]) -> None:
+        """Without analyser every question must be in the book already."""
+        self._analyser = analyser
+        self.book: dict[str, str] = dict(known)
+
+    def types(self, node: Node, catalog: Mapping[str, Schema]) -> dict[str, DataType]:
+        """The type of every column of a node."""
+        if not node.columns:
+            return {}
+        traced = {column: column_type(node, column, catalog) for column in node.columns}
+        if all(found is not None for found in traced.values()):
+            return {column: found for column, found in traced.items() if found is not None}
+        if node.text not in self.book:
+            if self._analyser is None:
+                raise InternalError(f"nothing is known of the types of {node.text}")
+            query = Lowering(catalog, {}).render(node, Form.PLAIN)
+            if query is None:
+                raise InternalError(f"{node.text} has no plain form")
+            relations = {name: relation_schema(name, catalog) for name in node.relations}
+            found = self._analyser.types_of(text_of(query), relations)
+            positional = tuple(Field(f"c{i}", each) for i, each in enumerate(found))
+            self.book[node.text] = Schema(positional, internal=True).ddl
+        known = parse_schema(self.book[node.text])
+        return {column: each.type for column, each in zip(node.columns, known, strict=True)}
+
+
+def relation_schema(name: str, catalog: Mapping[str, Schema]) -> Schema:
+    """The schema of a relation or of a clock."""
+    if name in CLOCKS:
+        column, ddl = CLOCKS[name]
+        return parse_schema(f"{quote(column)} {ddl}")
+    return catalog[name]
+
+
+def compile_view(
+    name: str,
+    sql: str,
+    parse: Callable[[], Node],
+    catalog: Mapping[str, Schema],
+    analyser: Analyser | None,
+    known: Mapping[str, str] | None = None,
+) -> ViewProgram:
+    """The program of a view; `known` is the type book of an earlier compilation."""
+    types = TypeBook(analyser, known or {})
+    plan = _with_common_types(parse(), catalog, types)
+    plan = optimise(plan, catalog)
+    if analyser is not None:
+        _refuse_random(plan, catalog, analyser)
+    programs = []
+    inner: dict[str, Schema] = dict(catalog)
+    for node in plan.walk():
+        if isinstance(node, Aggregate):
+            # what an exact recompute of the whole query needs to know
+            types.types(node.input, catalog)
+    for stage in cut(plan, name):
+        program = _stage_program(stage, inner, types)
+        for node in stage.body.walk():
+            if isinstance(node, Join | Filter | Project | UnionAll):
+                types.types(node, inner)
+        inner[stage.relation] = program.output
+        programs.append(program)
+    reads = tuple(sorted(plan.relations - set(CLOCKS)))
+    clocks = tuple(sorted(plan.relations & set(CLOCKS)))
+    return ViewProgram(name, sql, plan, tuple(programs), reads, clocks, types.book)
+
+
+def node_types(program: ViewProgram) -> dict[str, dict[str, DataType]]:
+    """The book as the lowering wants it: column types by node text."""
+    found: dict[str, dict[str, DataType]] = {}
+    for stage in program.stages:
+        found |= _booked(stage.stage.body, program.types)
+    return found
+
+
+def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType]]:
+    result: dict[str, dict[str, DataType]] = {}
+    for node in plan.walk():
+        ddl = book.get(node.text)
+        if ddl is not None:
+            known = parse_schema(ddl)
+            types = zip(node.columns, known, strict=True)
+            result[node.text] = {column: each.type for column, each in types}
+    return result
+
+
+def stage_catalog(program: ViewProgram, catalog: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The catalog with the program's own inner relations."""
+    inner = {stage.stage.relation: stage.output for stage in program.stages[:-1]}
+    return {**catalog, **inner}
+
+
+def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook) -> StageProgram:
+    body = types.types(stage.body, catalog)
+    if stage.aggregate is None:
+        fields = tuple(Field(column, body[column]) for column in stage.columns)
+        return StageProgram(stage, Schema(fields))
+    aggregate = stage.aggregate
+    names = physical_names(aggregate.columns)
+    accumulators = tuple(
+        accumulator_for(
+            call.function, None if call.argument is None else body[call.argument], physical
+        )
+        for call, physical in zip(aggregate.calls, names[len(aggregate.keys) :], strict=True)
+    )
+    keys = tuple(
+        Field(physical, body[column])
+        for physical, (_, column) in zip(names, aggregate.keys, strict=False)
+    )
+    results = tuple(
+        Field(physical, accumulator.result_type)
+        for physical, accumulator in zip(names[len(keys) :], accumulators, strict=True)
+    )
+    state_keys = Schema(keys, internal=True) if keys else None
+    output = keys + results or (Field("present", parse_schema("x BOOLEAN").fields[0].type),)
+    return StageProgram(stage, Schema(output, internal=True), state_keys, accumulators)
+
+
+def _with_common_types(plan: Node, catalog: Mapping[str, Schema], types: TypeBook) -> Node:
+    """Cast the branches of every UNION ALL to the types of the whole."""
+
+    def rule(node: Node) -> Node:
+        if not isinstance(node, UnionAll):
+            return node
+        whole = list(types.types(node, catalog).values())
+        branches = []
+        for branch in node.branches:
+            own = types.types(branch, catalog)
+            outputs: list[tuple[str, Scalar]] = []
+            for (column, found), wanted in zip(own.items(), whole, strict=True):
+                outputs.append((column, _cast(column, found, wanted)))
+            same = all(scalar.is_column for _, scalar in outputs)
+            branches.append(branch if same else Project(branch, tuple(outputs)))
+        return UnionAll(tuple(branches))
+
+    return rewrite(plan, rule)
+
+
+def _cast(column: str, found: DataType, wanted: DataType) -> Scalar:
+    from sqlglot import exp
+
+    from ivm_core.operators.sql import column as column_tree
+
+    tree = column_tree(column)
+    if found == wanted:
+        return scalar_of(tree)
+    return scalar_of(exp.cast(tree, wanted.ddl, dialect="spark"))
+
+
+def _refuse_random(plan: Node, catalog: Mapping[str, Schema], analyser: Analyser) -> None:
+    """Ask Spark about every expression that is more than a column."""
+    for node in plan.walk():
+        scalars: list[Scalar] = []
+        if isinstance(node, Project):
+            scalars = [scalar for _, scalar in node.outputs]
+        elif isinstance(node, Filter):
+            scalars = [node.predicate]
+        elif isinstance(node, Join):
+            scalars = list(node.conditions)
+        scalars = [scalar for scalar in scalars if not scalar.is_column]
+        if not scalars:
+            continue
+        source: Node = node if isinstance(node, Join) else node.inputs[0]
+        query = Lowering(catalog, {}).render(source, Form.PLAIN)
+        if query is None:
+            continue
+        from sqlglot import exp
+
+        from ivm_core.operators.sql import select
+
+        counts = [exp.Count(this=tree_of(scalar)) for scalar in scalars]
+        relations = {name: relation_schema(name, catalog) for name in source.relations}
+        names = [scalar.sql for scalar in scalars]
+        analyser.refuse_random(text_of(select(counts, query)), relations, names)
+
+
+__all__ = ["Aggregate", "Analyser", "StageProgram", "ViewProgram", "compile_view", "node_types"]

@@ -1,0 +1,210 @@
+"""What a tick can reach: which rows of which relations the terms of a delta can touch.
+
+Each changed input of a join reaches the others by equality, hop by hop: the values in ΔA limit B
+by `a.x = b.y`, the rows of B that come back limit C, and so on. A hop names columns of relations
+only, so the engine can run it on traces without evaluating any expression. Limits are supersets;
+the statement itself joins exactly. What no equality reaches is read in full, with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ivm_core.compile.totality import column_type
+from ivm_core.operators.sql import equality_sides, is_null_safe
+from ivm_core.plan.nodes import CLOCKS, Filter, Join, Node, Project, Scan, UnionAll
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
+    from ivm_core.model.types import DataType
+
+KEYS = "@keys"
+"""The relation of affected keys, whose columns are those of the stage's body."""
+INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
+EXACT = frozenset({"STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BINARY", "BOOLEAN", "DECIMAL"})
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the values of a hop come from: a column of a relation's delta, and of its rows."""
+
+    relation: str
+    field: str
+    with_rows: bool
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Limit `relation` to the rows whose `field` is among the values of the origins."""
+
+    relation: str
+    field: str
+    origins: tuple[Origin, ...]
+    null_safe: bool
+
+    def __str__(self) -> str:
+        sources = ", ".join(f"{origin.relation}.{origin.field}" for origin in self.origins)
+        return f"{self.relation} limited by {self.field} to values of {sources}"
+
+
+@dataclass
+class Reach:
+    """Hops in the order in which they can run, and relations that are read in full."""
+
+    hops: list[Hop] = field(default_factory=list)
+    full: dict[str, str] = field(default_factory=dict)
+
+    def add(self, hop: Hop) -> None:
+        """Remember a hop once."""
+        if hop not in self.hops:
+            self.hops.append(hop)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values that are at hand when a limit is placed."""
+
+    origins: tuple[Origin, ...]
+    type: DataType
+    null_safe: bool
+
+
+class ReachFinder:
+    """Finds what one stage reaches, for one set of changed relations."""
+
+    def __init__(self, catalog: Mapping[str, Schema], dirty: frozenset[str]) -> None:
+        """`catalog` has the schemas of all relations."""
+        self._catalog = catalog
+        self._dirty = dirty
+        self.reach = Reach()
+
+    def of_delta(self, node: Node) -> Reach:
+        """What the delta of a stateless tree reads besides the changes themselves."""
+        if isinstance(node, Join):
+            for position, part in enumerate(node.parts):
+                if not part.relations.isdisjoint(self._dirty):
+                    self.of_delta(part)
+                    self._spread(node, position, from_delta=True)
+        else:
+            for child in node.inputs:
+                self.of_delta(child)
+        return self.reach
+
+    def of_keys(self, node: Node, keys: tuple[str, ...]) -> Reach:
+        """What all rows of the affected keys read."""
+        for key in keys:
+            found = column_type(node, key, self._catalog)
+            if found is not None and _is_limitable(found) and _trace(node, key) is not None:
+                values = _Values((Origin(KEYS, key, with_rows=False),), found, null_safe=True)
+                self._limit(node, key, values)
+                return self.reach
+        reason = "no key column comes unchanged from a relation" if keys else "there is one group"
+        self._full(node, reason)
+        return self.reach
+
+    def _spread(self, join: Join, start: int, *, from_delta: bool) -> None:
+        """Reach every other part of a join from one, by equalities."""
+        reached = {start}
+        while len(reached) < len(join.parts):
+            step = self._step(join, reached, start if from_delta else None)
+            if step is None:
+                break
+            position, column, values = step
+            self._limit(join.parts[position], column, values)
+            reached.add(position)
+        for position, part in enumerate(join.parts):
+            if position not in reached:
+                self._full(part, "no equality of plain columns connects it with the change")
+
+    def _step(
+        self, join: Join, reached: set[int], changed: int | None
+    ) -> tuple[int, str, _Values] | None:
+        for condition in join.conditions:
+            sides = equality_sides(condition)
+            if sides is None or not all(side.is_column for side in sides):
+                continue
+            for near, far in (sides, sides[::-1]):
+                origin, target = join.part_of(near.column), join.part_of(far.column)
+                if origin not in reached or target in reached:
+                    continue
+                with_rows = origin != changed or _has_join(join.parts[origin])
+                values = self._values(join.parts[origin], near.column, with_rows=with_rows)
+                if values is None or not self._accepts(join.parts[target], far.column, values):
+                    continue
+                safe = is_null_safe(condition)
+                return target, far.column, _Values(values.origins, values.type, safe)
+        return None
+
+    def _values(self, node: Node, column: str, *, with_rows: bool) -> _Values | None:
+        traced = _trace(node, column)
+        found = column_type(node, column, self._catalog)
+        if traced is None or found is None or not _is_limitable(found):
+            return None
+        origins = tuple(Origin(relation, name, with_rows) for relation, name in traced)
+        return _Values(origins, found, null_safe=False)
+
+    def _accepts(self, node: Node, column: str, values: _Values) -> bool:
+        found = column_type(node, column, self._catalog)
+        return found is not None and _is_comparable(found, values.type)
+
+    def _limit(self, node: Node, column: str, values: _Values) -> None:
+        if isinstance(node, Scan):
+            name = node.field_of(column)
+            self.reach.add(Hop(node.relation, name, values.origins, values.null_safe))
+        elif isinstance(node, Filter):
+            self._limit(node.input, column, values)
+        elif isinstance(node, Project):
+            source = node.source_of(column)
+            if source is None:
+                self._full(node, f"{column} is computed")
+            else:
+                self._limit(node.input, source, values)
+        elif isinstance(node, UnionAll):
+            position = node.columns.index(column)
+            for branch in node.branches:
+                self._limit(branch, branch.columns[position], values)
+        elif isinstance(node, Join):
+            owner = node.part_of(column)
+            self._limit(node.parts[owner], column, values)
+            self._spread(node, owner, from_delta=False)
+
+    def _full(self, node: Node, reason: str) -> None:
+        for relation in node.relations - set(CLOCKS):
+            self.reach.full.setdefault(relation, reason)
+
+
+def _trace(node: Node, column: str) -> list[tuple[str, str]] | None:
+    """The relations' columns that a column is made of unchanged; None when it is computed."""
+    if isinstance(node, Scan):
+        return [(node.relation, node.field_of(column))]
+    if isinstance(node, Filter):
+        return _trace(node.input, column)
+    if isinstance(node, Project):
+        source = node.source_of(column)
+        return None if source is None else _trace(node.input, source)
+    if isinstance(node, Join):
+        return _trace(node.parts[node.part_of(column)], column)
+    if isinstance(node, UnionAll):
+        position = node.columns.index(column)
+        found = [_trace(branch, branch.columns[position]) for branch in node.branches]
+        if any(each is None for each in found):
+            return None
+        return [pair for each in found if each is not None for pair in each]
+    return None
+
+
+def _has_join(node: Node) -> bool:
+    return any(isinstance(each, Join) for each in node.walk())
+
+
+def _is_limitable(data_type: DataType) -> bool:
+    return data_type.kind in INTEGERS or data_type.kind in EXACT
+
+
+def _is_comparable(one: DataType, other: DataType) -> bool:
+    if one.kind in INTEGERS and other.kind in INTEGERS:
+        return True
+    return one == other and _is_limitable(one)

@@ -1,0 +1,67 @@
+"""Place conditions: filters above a join go into the join, or below it, where that is safe.
+
+A condition goes below if it reads one input and can't raise; into the join if it is an equality
+of one input with another, or can't raise; what may raise stays above, where phantom pairs have
+cancelled out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ivm_core.compile.totality import is_total
+from ivm_core.operators.sql import equality_sides
+from ivm_core.plan.nodes import Filter, Join, Node
+from ivm_core.plan.rewriting import rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
+    from ivm_core.plan.scalar import Scalar
+
+
+def place_conditions(plan: Node, catalog: Mapping[str, Schema]) -> Node:
+    """Move each filter over a join to where it costs least without seeing more rows."""
+
+    def rule(node: Node) -> Node:
+        if not isinstance(node, Filter):
+            return node
+        stack: list[Scalar] = []
+        below: Node = node
+        while isinstance(below, Filter):
+            stack.append(below.predicate)
+            below = below.input
+        if not isinstance(below, Join):
+            return node
+        parts = list(below.parts)
+        conditions = list(below.conditions)
+        above: list[Scalar] = []
+        for predicate in reversed(stack):
+            owners = {below.part_of(column) for column in predicate.columns}
+            total = is_total(predicate, below, catalog)
+            if total and len(owners) == 1 and not above:
+                owner = owners.pop()
+                parts[owner] = Filter(parts[owner], predicate)
+            elif _is_join_condition(predicate, below, total=total) and not above:
+                conditions.append(predicate)
+            else:
+                above.append(predicate)
+        result: Node = Join(tuple(parts), tuple(conditions))
+        for predicate in above:
+            result = Filter(result, predicate)
+        return result
+
+    return rewrite(plan, rule)
+
+
+def _is_join_condition(predicate: Scalar, join: Join, *, total: bool) -> bool:
+    if len({join.part_of(column) for column in predicate.columns}) < 2:
+        return False
+    if total:
+        return True
+    sides = equality_sides(predicate)
+    if sides is None:
+        return False
+    owners = [{join.part_of(column) for column in side.columns} for side in sides]
+    return len(owners[0]) == 1 and len(owners[1]) == 1 and owners[0] != owners[1]

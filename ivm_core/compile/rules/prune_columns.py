@@ -1,0 +1,69 @@
+"""Prune columns: every node keeps only what is read above it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ivm_core.operators.sql import column_scalar
+from ivm_core.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Scan,
+    UnionAll,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
+
+
+def prune_columns(plan: Node, catalog: Mapping[str, Schema]) -> Node:
+    """The same plan reading fewer columns; its own output stays."""
+    return _prune(plan, frozenset(plan.columns))
+
+
+def _prune(node: Node, wanted: frozenset[str]) -> Node:
+    """The node with at least the wanted columns, in their old order."""
+    if isinstance(node, Scan):
+        fields = tuple(
+            field
+            for field, column in zip(node.fields, node.columns, strict=True)
+            if column in wanted
+        )
+        return Scan(node.relation, node.alias, fields or node.fields[:1])
+    if isinstance(node, Filter):
+        return Filter(_prune(node.input, wanted | node.predicate.columns), node.predicate)
+    if isinstance(node, Project):
+        outputs = tuple((name, scalar) for name, scalar in node.outputs if name in wanted)
+        needed = frozenset().union(*(scalar.columns for _, scalar in outputs))
+        return Project(_prune(node.input, needed), outputs)
+    if isinstance(node, Join):
+        needed = wanted.union(*(condition.columns for condition in node.conditions))
+        return Join(tuple(_prune(part, needed) for part in node.parts), node.conditions)
+    if isinstance(node, UnionAll):
+        return _prune_union(node, wanted)
+    if isinstance(node, Aggregate):
+        calls = tuple(call for call in node.calls if call.name in wanted)
+        columns = [column for _, column in node.keys]
+        columns += [call.argument for call in calls if call.argument is not None]
+        return Aggregate(_prune(node.input, frozenset(columns)), node.keys, calls)
+    if isinstance(node, Distinct):
+        return Distinct(_prune(node.input, frozenset(node.input.columns)))
+    return node
+
+
+def _prune_union(node: UnionAll, wanted: frozenset[str]) -> Node:
+    places = [i for i, column in enumerate(node.columns) if column in wanted] or [0]
+    branches = []
+    for branch in node.branches:
+        names = [branch.columns[i] for i in places]
+        pruned = _prune(branch, frozenset(names))
+        if pruned.columns != tuple(names):
+            pruned = Project(pruned, tuple((name, column_scalar(name)) for name in names))
+        branches.append(pruned)
+    return UnionAll(tuple(branches))

@@ -1,0 +1,104 @@
+"""Cutting a view's plan into stages.
+
+A stage is a tree of linear and bilinear nodes over relations (sources, views, clocks, earlier
+stages), and on top of it either the view itself or one node with state. The stages of a view run
+in order; each reads only relations before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ivm_core.plan.nodes import Aggregate, Distinct, Join, Node, Scan
+from ivm_core.plan.rewriting import with_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a view's tick; `aggregate` is None for the view's own output."""
+
+    relation: str
+    """What later stages call the output: the view's name, or `view#1`, `view#2`, …"""
+    body: Node
+    """The stateless tree that is read."""
+    aggregate: Aggregate | None
+    """The stateful node over `body`, whose input it is."""
+    keeps_rows: bool
+    """Whether someone needs the output as it was before the tick: then it has a trace."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the output columns."""
+        return self.body.columns if self.aggregate is None else self.aggregate.columns
+
+
+def cut(plan: Node, view: str) -> tuple[Stage, ...]:
+    """The stages of a view in order; the last one is the view."""
+    stages: list[Stage] = []
+
+    def descend(node: Node, *, needs_old: bool) -> Node:
+        below = needs_old or isinstance(node, Join)
+        stateful = isinstance(node, Aggregate | Distinct)
+        inner = isinstance(node, Aggregate) and is_extremal(node)
+        inputs = tuple(
+            descend(child, needs_old=inner if stateful else below) for child in node.inputs
+        )
+        node = with_inputs(node, inputs)
+        if not isinstance(node, Aggregate | Distinct):
+            return node
+        aggregate = node if isinstance(node, Aggregate) else as_aggregate(node)
+        relation = f"{view}#{len(stages) + 1}"
+        keeps = needs_old or is_extremal(aggregate)
+        stages.append(Stage(relation, aggregate.input, aggregate, keeps))
+        return _Output.of(relation, aggregate)
+
+    body = descend(plan, needs_old=False)
+    stages.append(Stage(view, body, None, keeps_rows=True))
+    return tuple(stages)
+
+
+@dataclass(frozen=True)
+class _Output(Scan):
+    """A scan of a stage's output under the names that the plan above uses."""
+
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, relation: str, aggregate: Aggregate) -> _Output:
+        physical = physical_names(aggregate.columns)
+        return cls(relation, relation, physical, aggregate.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+
+def physical_names(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Column names as a stage's traces store them: without dots, unique."""
+    names: list[str] = []
+    for column in columns:
+        base = "".join(c if c.isalnum() or c == "_" else "_" for c in column).lstrip("_") or "c"
+        name, number = base, 2
+        while name.casefold() in {n.casefold() for n in names}:
+            name, number = f"{base}_{number}", number + 1
+        names.append(name)
+    return tuple(names)
+
+
+def as_aggregate(node: Distinct) -> Aggregate:
+    """DISTINCT is a grouping by all columns whose hidden count says what is there."""
+    return Aggregate(node.input, tuple((name, name) for name in node.columns), ())
+
+
+def is_extremal(node: Aggregate) -> bool:
+    """Whether a deletion may call for all rows of its group: MIN and MAX."""
+    return any(call.function in ("MIN", "MAX") for call in node.calls)
+
+
+def scans(node: Node) -> Iterator[Scan]:
+    """The scans of a stage's body."""
+    return (leaf for leaf in node.walk() if isinstance(leaf, Scan))

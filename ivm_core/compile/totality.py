@@ -1,0 +1,115 @@
+"""Which expressions can never raise.
+
+Under ANSI mode nearly everything can: casts, arithmetic, division, array access. A join's delta
+holds pairs that exist in neither state; what may raise must not see them (design, section 4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.model.types import DataType
+from ivm_core.plan.nodes import CLOCKS, Filter, Join, Node, Project, Scan, UnionAll
+from ivm_core.model.ddl import parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
+    from ivm_core.plan.scalar import Scalar
+
+TOTAL = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Is,
+    exp.Paren,
+    exp.Coalesce,
+    exp.NullSafeEQ,
+)
+COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
+FAMILIES = {
+    "TINYINT": "number",
+    "SMALLINT": "number",
+    "INT": "number",
+    "BIGINT": "number",
+    "FLOAT": "number",
+    "DOUBLE": "number",
+    "DECIMAL": "number",
+    "DATE": "time",
+    "TIMESTAMP": "time",
+    "TIMESTAMP_NTZ": "time",
+}
+
+
+def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataType | None:
+    """The type of a column that comes unchanged from a relation; None when it is computed."""
+    if isinstance(node, Scan):
+        if node.relation in CLOCKS:
+            return parse_type(CLOCKS[node.relation][1])
+        schema = catalog.get(node.relation)
+        return None if schema is None else schema.field(node.field_of(column)).type
+    if isinstance(node, Project):
+        source = node.source_of(column)
+        return None if source is None else column_type(node.input, source, catalog)
+    if isinstance(node, Filter):
+        return column_type(node.input, column, catalog)
+    if isinstance(node, Join):
+        return column_type(node.parts[node.part_of(column)], column, catalog)
+    if isinstance(node, UnionAll):
+        position = node.columns.index(column)
+        types = {column_type(b, b.columns[position], catalog) for b in node.branches}
+        return types.pop() if len(types) == 1 else None
+    return None
+
+
+def is_total(scalar: Scalar, node: Node, catalog: Mapping[str, Schema]) -> bool:
+    """Whether evaluating the scalar on any row whatever of the node can't raise."""
+    tree = scalar.tree
+    if not isinstance(tree, exp.Expression):
+        return False
+    return _total(tree, node, catalog)
+
+
+def _total(tree: exp.Expression, node: Node, catalog: Mapping[str, Schema]) -> bool:
+    if isinstance(tree, COMPARISONS):
+        sides = (tree.left.unnest(), tree.right.unnest())
+        families = {_family(side, node, catalog) for side in sides}
+        return len(families) == 1 and None not in families
+    if isinstance(tree, exp.Between):
+        parts = (tree.this, tree.args["low"], tree.args["high"])
+        families = {_family(part.unnest(), node, catalog) for part in parts}
+        return len(families) == 1 and None not in families
+    if isinstance(tree, exp.In) and not tree.args.get("query"):
+        families = {_family(p.unnest(), node, catalog) for p in (tree.this, *tree.expressions)}
+        return len(families) == 1 and None not in families
+    if not isinstance(tree, TOTAL):
+        return False
+    return all(
+        _total(child, node, catalog)
+        for child in tree.iter_expressions()
+        if not isinstance(child, exp.Identifier)
+    )
+
+
+def _family(tree: exp.Expression, node: Node, catalog: Mapping[str, Schema]) -> str | None:
+    if isinstance(tree, exp.Literal):
+        return "STRING" if tree.is_string else "number"
+    if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
+        return "number"
+    if isinstance(tree, exp.Boolean):
+        return "BOOLEAN"
+    if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):
+        kind = tree.to.sql(dialect="spark").upper()
+        return FAMILIES.get(kind)
+    if isinstance(tree, exp.Column):
+        found = column_type(node, tree.name, catalog)
+        return None if found is None else FAMILIES.get(found.kind, found.kind)
+    return None

@@ -1,0 +1,161 @@
+"""Checking a view against its query, run from scratch by Spark at the view's frontier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from ivm_core.compile.lowering import Lowering
+from ivm_core.compile.program import relation_schema
+from ivm_core.engine.definitions import DELTA
+from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
+from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.reading import netted, unweighted
+from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.model.names import WEIGHT, quote
+from ivm_core.operators.netting import net
+from ivm_core.operators.operator import Form
+from ivm_core.operators.sql import text_of
+from ivm_core.plan.nodes import CLOCKS, NOW
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ivm_core.compile.program import ViewProgram
+    from ivm_core.engine.core import Engine
+    from ivm_core.engine.gears import Rows
+    from ivm_core.model.schema import Schema
+
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A view beside its query."""
+
+    view: str
+    tick: int
+    equal: bool
+    rows: int
+    missing: int
+    """Rows that the query has and the view lacks."""
+    extra: int
+    """Rows that the view has and the query lacks."""
+    sample: tuple[dict[str, object], ...]
+    """Some differing rows; `_weight` is positive where the view lacks them."""
+
+
+def compare_with_query(engine: Engine, view: str) -> Comparison:
+    """Compare as bags, both ways, bit for bit."""
+    engine.refresh()
+    name = engine.view_name(view)
+    upto = engine.history.states[name].upto
+    program = engine.program(name)
+    oracle = Oracle(engine, upto)
+    session = oracle.session
+    expected = oracle.frame(name).withColumn(WEIGHT, F.lit(1).cast("bigint"))
+    actual = oracle.rows(name, program.schema)
+    negated = [*[F.col(quote(n)) for n in program.schema.names], (-F.col(WEIGHT)).alias(WEIGHT)]
+    both = expected.select(*[quote(n) for n in program.schema.names], WEIGHT).unionAll(
+        actual.select(*negated)
+    )
+    difference = netted(both, program.schema)
+    totals = difference.agg(
+        F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))), F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT)))
+    ).first()
+    missing, extra = (int(each or 0) for each in totals or (0, 0))
+    sample = difference.limit(SHOWN).collect() if missing or extra else []
+    del session
+    return Comparison(
+        name,
+        upto,
+        not (missing or extra),
+        engine.history.states[name].rows,
+        missing,
+        extra,
+        tuple(row.asDict(recursive=True) for row in sample),
+    )
+
+
+class Oracle:
+    """The normalised queries over the sources as of one tick."""
+
+    def __init__(self, engine: Engine, tick: int) -> None:
+        """Small flows run in the low gear, where a query costs little."""
+        self._engine = engine
+        self._tick = tick
+        self._frames: dict[str, DataFrame] = {}
+        gears = engine.gears
+        total = sum(state.rows for state in engine.history.states.values())
+        total += sum(engine.history.source_rows.values())
+        self.is_small = total <= LOCAL_ROWS
+        self.session: SparkSession = gears.low if self.is_small else gears.high
+
+    def frame(self, name: str) -> DataFrame:
+        """A relation: sources as they were, views by their queries."""
+        if name not in self._frames:
+            if name in self._engine.history.views:
+                self._frames[name] = self._query(self._engine.program(name))
+            else:
+                schema = relation_schema(name, self._engine.schemas())
+                self._frames[name] = unweighted(netted(self.rows(name, schema), schema), schema)
+        return self._frames[name]
+
+    def _query(self, program: ViewProgram) -> DataFrame:
+        for relation in program.plan.relations:
+            self.frame(relation).createOrReplaceTempView(quote(relation))
+        try:
+            return self.session.sql(recompute_sql(self._engine, program))
+        finally:
+            for relation in program.plan.relations:
+                self.session.catalog.dropTempView(quote(relation))
+
+    def rows(self, name: str, schema: Schema) -> DataFrame:
+        """The stored rows of a view or source, with weights."""
+        history = self._engine.history
+        gears = self._engine.gears
+        if name in CLOCKS:
+            time = history.time_at(self._tick)
+            value = None if time is None else (time if name == NOW else time.date())
+            rows = [] if value is None else [(value, 1)]
+            field, ddl = CLOCKS[name]
+            return self.session.createDataFrame(rows, f"{quote(field)} {ddl}, {WEIGHT} BIGINT")
+        source = history.sources.get(name)
+        if source is not None and source.kind == DELTA:
+            version = int(history.pins_at[self._tick][name]["version"])
+            frame = self._engine.followed(name).spark_frame(self.session, version)
+            return frame.select(
+                *[quote(n) for n in schema.names], F.lit(1).cast("bigint").alias(WEIGHT)
+            )
+        if source is not None:
+            trace = self._engine.layout.source_rows(name, schema, source.primary_key)
+        else:
+            trace = self._engine.layout.stage_rows(name, schema)
+        bound: Rows
+        if self.is_small:
+            names = [*schema.names, WEIGHT]
+            table = net(trace.read(history.committed, self._tick, None, names), schema)
+            bound = LocalRows(table, weighted(schema))
+        else:
+            files = trace.files(history.committed, self._tick)
+            uris = tuple(file.uri for file in files)
+            bound = StoredRows(uris, ticked(weighted(schema)), at=self._tick)
+        return gears.frame_in(self.session, bound)
+
+
+def recompute_sql(engine: Engine, program: ViewProgram) -> str:
+    """The normalised query, with exact sums spelled out where Spark's own depend on row order."""
+    lowering = Lowering(engine.schemas(), program.column_types(), exact=True)
+    query = lowering.render(program.plan, Form.PLAIN)
+    return "" if query is None else text_of(query)
+
+
+def normalised_sql(engine: Engine, program: ViewProgram) -> str:
+    """The normalised query, as people read it."""
+    query = Lowering(engine.schemas(), program.column_types()).render(program.plan, Form.PLAIN)
+    return "" if query is None else text_of(query, pretty=True)
+
+
+__all__ = ["Comparison", "FrameRows", "Oracle", "compare_with_query", "normalised_sql"]

@@ -1,0 +1,91 @@
+"""What a flow is made of: sources and views as they are declared and stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ivm_core.model.schema import Schema, parse_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FED = "fed"
+DELTA = "delta"
+SOURCE_KINDS = {FED: "rows pushed by tick(source, delta)", DELTA: "an existing Delta table"}
+
+
+@dataclass(frozen=True)
+class SourceDefinition:
+    """A source: a kind with options."""
+
+    name: str
+    kind: str
+    schema: Schema
+    primary_key: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As the tick log stores it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "schema": self.schema.ddl,
+            "primary_key": list(self.primary_key),
+            "options": dict(self.options),
+        }
+
+    @classmethod
+    def parse(cls, body: Mapping[str, Any]) -> SourceDefinition:
+        """Read back what `body` wrote."""
+        return cls(
+            body["name"],
+            body["kind"],
+            parse_schema(body["schema"]),
+            tuple(body["primary_key"]),
+            dict(body["options"]),
+        )
+
+    def __str__(self) -> str:
+        """The declaration in one line."""
+        key = f", primary key ({', '.join(self.primary_key)})" if self.primary_key else ""
+        table = f" of {self.options['table']}" if "table" in self.options else ""
+        return f"{self.kind} source {self.name}{table} ({self.schema.ddl}){key}"
+
+
+@dataclass(frozen=True)
+class ViewDefinition:
+    """A view: its SQL, and what Spark's analyzer said of it when it was registered."""
+
+    name: str
+    sql: str
+    schema: str
+    types: Mapping[str, str]
+    fingerprint: str
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprints of the registered functions that it calls."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As the tick log stores it."""
+        return {
+            "name": self.name,
+            "sql": self.sql,
+            "schema": self.schema,
+            "types": dict(self.types),
+            "fingerprint": self.fingerprint,
+            "functions": dict(self.functions),
+        }
+
+    @classmethod
+    def parse(cls, body: Mapping[str, Any]) -> ViewDefinition:
+        """Read back what `body` wrote."""
+        return cls(
+            body["name"],
+            body["sql"],
+            body["schema"],
+            dict(body["types"]),
+            body["fingerprint"],
+            dict(body.get("functions", {})),
+        )

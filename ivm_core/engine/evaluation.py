@@ -1,0 +1,162 @@
+"""Evaluating the stages of one view in one tick.
+
+For every stage with a changed input: work out what the change can reach, fetch that, run the
+operator's statements, store the result. Small work runs in the low gear on rows that were fetched
+by key; what is large, or reached by no key, runs in the high gear on the traces' files.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+
+from ivm_core.compile.lowering import Lowering
+from ivm_core.compile.program import node_types, stage_catalog
+from ivm_core.engine.fetching import TooLarge
+from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.engine.stage_run import HighGearRun, Inlined, LowGearRun
+from ivm_core.model.digest import Digest
+from ivm_core.model.errors import TickFailed
+
+if TYPE_CHECKING:
+    from ivm_core.compile.program import StageProgram, ViewProgram
+    from ivm_core.engine.relations import Change, TickRelations
+    from ivm_core.engine.stage_run import StageRun
+
+
+@dataclass
+class ViewResult:
+    """What a tick did to a view."""
+
+    skipped: bool = False
+    rows_out: int = 0
+    deletions: int = 0
+    net: int = 0
+    digest: Digest = field(default_factory=Digest.zero)
+    duration_ms: float = 0.0
+    ways: dict[str, str] = field(default_factory=dict)
+    statements: dict[str, list[str]] = field(default_factory=dict)
+
+
+class ViewEvaluation:
+    """One view in one tick: its stages in order, and what passes between them."""
+
+    def __init__(self, program: ViewProgram, relations: TickRelations, upto: int) -> None:
+        """`upto` is the tick that the view has seen; 0 for a view without rows yet."""
+        self.program = program
+        self.relations = relations
+        self.upto = upto
+        self.hydrates = upto == 0
+        self.catalog = stage_catalog(program, relations.schemas)
+        self.types = node_types(program)
+        self.inner = {stage.stage.relation: stage for stage in program.stages[:-1]}
+        self.inlined: dict[str, Inlined] = {}
+        self._changes: dict[str, Change | None] = {}
+
+    def run(self) -> ViewResult:
+        """Evaluate every stage that has something to do; TickFailed names view and node."""
+        started = time.perf_counter()
+        result = ViewResult()
+        worked = False
+        for stage in self.program.stages:
+            relation = stage.stage.relation
+            dirty = self._dirty(stage)
+            if not (dirty or self.hydrates):
+                result.ways[relation] = "skipped: no input changed"
+                self._changes[relation] = None
+                continue
+            worked = True
+            try:
+                run, reason = self._run_stage(stage, dirty)
+            except PySparkException as error:
+                raise TickFailed(
+                    f"the tick can't be evaluated: {spark_message(error)}",
+                    where=f"view {self.program.name}, node {relation}",
+                    view=self.program.name,
+                    cause=type(error).__name__,
+                ) from error
+            verb = "hydrated" if self.hydrates else run.way
+            result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
+            result.statements[relation] = run.statements
+            self._changes[relation] = run.change
+            if stage.stage.aggregate is None and run.change is not None:
+                result.digest = run.digest
+                result.rows_out = run.change.count
+                result.deletions = run.change.deletions
+                result.net = run.change.net
+        result.skipped = not worked
+        self.relations.produced[self.program.name] = self._changes[self.program.name]
+        result.duration_ms = (time.perf_counter() - started) * 1000
+        return result
+
+    def change(self, name: str) -> Change | None:
+        """A relation's change since this view last looked."""
+        if name not in self._changes:
+            change = self.relations.change(name, self.upto)
+            self._changes[name] = self.relations.localised(change, name)
+        return self._changes[name]
+
+    def lowering(self, dirty: frozenset[str]) -> Lowering:
+        """The renderer for a set of changed relations."""
+        return Lowering(self.catalog, self.types, dirty, self._empty(dirty))
+
+    def _dirty(self, stage: StageProgram) -> frozenset[str]:
+        if self.hydrates:
+            return frozenset()
+        names = stage.stage.body.relations
+        return frozenset(n for n in names if n in self.inlined or self.change(n) is not None)
+
+    def _empty(self, dirty: frozenset[str]) -> frozenset[str]:
+        """Changed relations that had no rows before."""
+        if self.hydrates:
+            return frozenset()
+        return frozenset(
+            name
+            for name in dirty - set(self.inlined)
+            if not self.relations.row_count(name, self.upto)
+        )
+
+    def _run_stage(self, stage: StageProgram, dirty: frozenset[str]) -> tuple[StageRun, str]:
+        reason = self._why_high(stage, dirty)
+        if not reason:
+            low = LowGearRun(self, stage, dirty)
+            try:
+                low.execute()
+            except TooLarge as large:
+                reason = str(large)
+            else:
+                return low, ""
+        high = HighGearRun(self, stage, dirty)
+        high.execute()
+        return high, reason
+
+    def _why_high(self, stage: StageProgram, dirty: frozenset[str]) -> str:
+        total = 0
+        for name in stage.stage.body.relations:
+            if name in self.inlined:
+                if self.inlined[name].is_stored:
+                    return f"{name} is in files"
+            elif self.hydrates:
+                total += self._rows_now(name)
+            elif name in dirty:
+                change = self.change(name)
+                if change is not None and change.table is None:
+                    return f"{change.count} changes of {name}"
+        return f"{total} rows to read" if total > LOCAL_ROWS else ""
+
+    def _rows_now(self, name: str) -> int:
+        if name in self.inner:
+            change = self.change(name)
+            return 0 if change is None else change.count
+        last = self.relations.tick - 1
+        change = self.relations.change(name, last)
+        return self.relations.row_count(name, last) + (change.count if change else 0)
+
+
+def spark_message(error: PySparkException) -> str:
+    """Spark's own text without the stack."""
+    text = str(error).split("\n\nJVM stacktrace")[0]
+    return text.split("\n\tat ")[0].strip()

@@ -1,0 +1,220 @@
+"""Two gears over one Spark: how a statement is executed, whatever it says.
+
+Low: rows on the driver in, rows on the driver out, one partition, interpreted; the price of a
+statement is some tens of milliseconds. High: files in, files out, with all of Spark's machinery.
+Both are sessions of our own, so that a user's settings and temporary views are neither used nor
+touched, and the settings that change meaning are pinned.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
+from ivm_core.model.digest import Digest
+from ivm_core.model.names import quote
+from ivm_core.model.schema import Schema
+from ivm_core.operators.arrow_types import arrow_schema, to_spark
+from ivm_core.operators.row_identity import digest_aggregates, digest_from_limbs
+from ivm_core.operators.sql import text_of
+from ivm_core.store.trace_writing import SPARK_WRITE_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from ivm_core.engine.functions import Function
+
+PINNED = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+LOW = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+}
+HIGH = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Rows on the driver."""
+
+    table: pa.Table
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Rows in Parquet files of a trace, those of the ticks in (since, at]."""
+
+    uris: tuple[str, ...]
+    schema: Schema
+    at: int | None = None
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """Rows of a Spark frame, for what only Spark can read."""
+
+    frame: DataFrame
+
+
+Rows = LocalRows | StoredRows | FrameRows
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a statement in the high gear wrote."""
+
+    rows: int
+    digest: Digest
+    deletions: int
+    net: int
+
+
+class Gears:
+    """Runs statements over bound relations; counts them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Two sessions of our own over the given one."""
+        self.spark = spark
+        self.low = _session(spark, {**PINNED, **LOW})
+        self.high = _session(spark, {**PINNED, **HIGH})
+        self.statements = 0
+
+    def rows(self, sql: str, relations: Mapping[str, Rows], schema: Schema) -> pa.Table:
+        """Run in the low gear; the result on the driver, with the schema's types."""
+        with self._bound(self.low, relations):
+            self.statements += 1
+            table = self.low.sql(sql).toArrow()
+        return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
+
+    def write(
+        self, sql: str, relations: Mapping[str, Rows], schema: Schema, target: str, tick: int
+    ) -> Written:
+        """Run in the high gear and write Parquet files; rows and digest come from the same pass.
+
+        `schema` has the columns that are written; a `_weight` among them counts in the digest.
+        """
+        with self._bound(self.high, relations):
+            self.statements += 1
+            frame = self.high.sql(sql)
+            frame = frame.select(
+                *[F.col(quote(each.name)).cast(each.type.ddl) for each in schema],
+                F.lit(tick).cast("bigint").alias("_tick"),
+            )
+            observation = Observation()
+            weighted = "_weight" in schema.names
+            columns = tuple(each for each in schema if each.name != "_weight")
+            limbs = [
+                F.expr(text_of(tree)).alias(name)
+                for name, tree in digest_aggregates(Schema(columns, internal=True))
+            ]
+            measures = [
+                F.expr("COUNT_IF(`_weight` < 0)").alias("deletions"),
+                F.expr("SUM(`_weight`)").alias("net"),
+                *limbs,
+            ]
+            frame = frame.observe(
+                observation, F.count("*").alias("rows"), *(measures if weighted else ())
+            )
+            frame.write.mode("overwrite").options(**SPARK_WRITE_OPTIONS).parquet(target)
+            seen = observation.get
+        if not weighted or not seen["rows"]:
+            return Written(int(seen["rows"]), Digest.zero(), 0, 0)
+        return Written(
+            int(seen["rows"]), digest_from_limbs(seen), int(seen["deletions"]), int(seen["net"])
+        )
+
+    def frame(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
+        """A lazy frame in the high gear; its relations stay bound."""
+        for name, rows in relations.items():
+            self._frame(self.high, rows).createOrReplaceTempView(quote(name))
+        return self.high.sql(sql)
+
+    def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
+        """The columns that Spark's analyzer gives a query over empty relations.
+
+        AnalysisException for what Spark refuses; its text is Spark's own.
+        """
+        for name, schema in relations.items():
+            frame = self.low.createDataFrame([], to_spark(schema))
+            frame.createOrReplaceTempView(quote(name))
+        try:
+            return self.low.sql(sql).schema
+        finally:
+            for name in relations:
+                self.low.catalog.dropTempView(quote(name))
+
+    def register(self, function: Function) -> None:
+        """Make a user's function known to both sessions."""
+        for session in (self.low, self.high):
+            session.udf.register(function.name, function.code, function.return_type)
+
+    def read(self, rows: Rows) -> DataFrame:
+        """A frame of bound rows in the high gear."""
+        return self._frame(self.high, rows)
+
+    def frame_in(self, session: SparkSession, rows: Rows) -> DataFrame:
+        """A frame of bound rows in one of the sessions."""
+        return self._frame(session, rows)
+
+    @contextmanager
+    def _bound(self, session: SparkSession, relations: Mapping[str, Rows]) -> Iterator[None]:
+        for name, rows in relations.items():
+            self._frame(session, rows).createOrReplaceTempView(quote(name))
+        try:
+            yield
+        finally:
+            for name in relations:
+                session.catalog.dropTempView(quote(name))
+
+    @staticmethod
+    def _frame(session: SparkSession, rows: Rows) -> DataFrame:
+        if isinstance(rows, LocalRows):
+            return session.createDataFrame(rows.table, to_spark(rows.schema))
+        if isinstance(rows, FrameRows):
+            return rows.frame
+        if not rows.uris:
+            return session.createDataFrame([], to_spark(rows.schema))
+        frame = session.read.schema(to_spark(rows.schema)).parquet(*rows.uris)
+        if rows.at is not None:
+            frame = frame.where(F.col("_tick") <= rows.at)
+        if rows.since is not None:
+            frame = frame.where(F.col("_tick") > rows.since)
+        return frame
+
+
+def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    session = spark.newSession()
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+__all__ = ["AnalysisException", "FrameRows", "Gears", "LocalRows", "Rows", "StoredRows", "Written"]

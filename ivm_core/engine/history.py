@@ -1,0 +1,106 @@
+"""The tick log folded into what a flow is now: definitions, committed ticks, what is pending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ivm_core.engine.definitions import SourceDefinition, ViewDefinition
+from ivm_core.model.errors import InternalError
+from ivm_core.store.trace_files import Committed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ivm_core.store.ticklog import Entry
+
+
+@dataclass
+class ViewState:
+    """How far a view has come."""
+
+    upto: int = 0
+    """The newest tick whose changes it has seen; 0 before it is hydrated."""
+    digest: str = ""
+    rows: int = 0
+
+
+@dataclass
+class History:
+    """The flow as its log tells it."""
+
+    sources: dict[str, SourceDefinition] = field(default_factory=dict)
+    views: dict[str, ViewDefinition] = field(default_factory=dict)
+    committed: Committed = field(default_factory=Committed)
+    commits: dict[int, dict[str, Any]] = field(default_factory=dict)
+    states: dict[str, ViewState] = field(default_factory=dict)
+    source_digests: dict[str, str] = field(default_factory=dict)
+    source_rows: dict[str, int] = field(default_factory=dict)
+    pins: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Followed sources: the version that the newest tick has read."""
+    pins_at: dict[int, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=dict)
+    """Batch ids of producers and the tick that took them."""
+    pending: Entry | None = None
+    epoch: int = 0
+    read: int = 0
+
+    @property
+    def tick(self) -> int:
+        """The newest committed tick."""
+        return self.committed.newest
+
+    @property
+    def logical_time(self) -> datetime | None:
+        """The logical time of the newest tick."""
+        body = self.commits.get(self.tick)
+        return None if body is None else datetime.fromisoformat(body["logical_time"])
+
+    def time_at(self, tick: int) -> datetime | None:
+        """The logical time of a tick; None for tick 0."""
+        body = self.commits.get(tick)
+        return None if body is None else datetime.fromisoformat(body["logical_time"])
+
+    def catch_up(self, entries: Iterable[Entry]) -> None:
+        """Take in entries that are new."""
+        for entry in entries:
+            if entry.seq >= self.read:
+                self._apply(entry)
+                self.read = entry.seq + 1
+
+    def _apply(self, entry: Entry) -> None:
+        self.epoch = max(self.epoch, entry.epoch)
+        if entry.kind == "source":
+            source = SourceDefinition.parse(entry.body)
+            self.sources[source.name] = source
+        elif entry.kind == "view":
+            view = ViewDefinition.parse(entry.body)
+            self.views[view.name] = view
+            self.states[view.name] = ViewState()
+        elif entry.kind == "intent":
+            self.pending = entry
+        elif entry.kind == "abort":
+            self.pending = None
+        elif entry.kind == "commit":
+            self._commit(entry)
+        elif entry.kind not in ("create", "epoch", "compaction"):
+            raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
+
+    def _commit(self, entry: Entry) -> None:
+        body = entry.body
+        self.pending = None
+        self.committed.add(entry.tick, entry.epoch)
+        self.commits[entry.tick] = body
+        for name, view in body["views"].items():
+            if not view["skipped"]:
+                self.states[name] = ViewState(entry.tick, view["state_digest"], view["rows"])
+            else:
+                self.states[name].upto = entry.tick
+        for name, source in body["sources"].items():
+            self.source_digests[name] = source["state_digest"]
+            self.source_rows[name] = source["rows"]
+        self.pins = {**self.pins, **body["pins"]}
+        self.pins_at[entry.tick] = self.pins
+        if body.get("batch_id"):
+            self.batches[body["batch_id"]] = entry.tick

@@ -1,0 +1,173 @@
+"""Taking a batch into a fed source: upserts resolved, constraints checked, changes netted.
+
+With a primary key a row may be there once and a key once; without one no row may go that isn't
+there. What breaks that is refused as a whole, with the offending keys; nothing is written then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm_core.model.errors import ConstraintViolation
+from ivm_core.model.names import WEIGHT
+from ivm_core.operators.netting import net
+from ivm_core.store.limit import ColumnLimit, Limit, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ivm_core.engine.definitions import SourceDefinition
+    from ivm_core.operators.bound_batch import BoundBatch
+    from ivm_core.store.trace import Trace
+    from ivm_core.store.trace_files import Committed
+
+SHOWN = 1000
+
+
+def netted_changes(
+    source: SourceDefinition, batch: BoundBatch, trace: Trace, committed: Committed
+) -> pa.Table:
+    """The netted changes of a batch on the driver, checked against what the source holds."""
+    if batch.upserts is None and batch.delete_keys is None:
+        changes = net(batch.table, source.schema)
+        if changes.num_rows:
+            _check(source, changes, trace, committed)
+        return changes
+    changes = _resolved(source, batch, trace, committed)
+    if changes.num_rows:
+        _check(source, changes, trace, committed)
+    return changes
+
+
+def _resolved(
+    source: SourceDefinition, batch: BoundBatch, trace: Trace, committed: Committed
+) -> pa.Table:
+    """Upserts and key deletions as changes of whole rows."""
+    keys = list(source.primary_key)
+    parts = [batch.table]
+    asked = [t.select(keys) for t in (batch.upserts, batch.delete_keys) if t is not None]
+    wanted = pa.concat_tables(asked)
+    held = net(_held(source, wanted, trace, committed), source.schema)
+    found = _matching(held, wanted, keys)
+    if batch.delete_keys is not None:
+        present = {tuple(row.values()) for row in found.select(keys).to_pylist()}
+        absent = [
+            key
+            for row in batch.delete_keys.select(keys).to_pylist()
+            if (key := tuple(row.values())) not in present
+        ]
+        if absent:
+            raise ConstraintViolation(
+                f"delete_keys names {len(absent)} keys that {source.name} doesn't hold",
+                where=f"source {source.name}",
+                fix="leave them out; nothing of this batch was applied",
+                keys=tuple(absent[:SHOWN]),
+            )
+    parts.append(found.set_column(found.num_columns - 1, WEIGHT, pc.negate(found.column(WEIGHT))))
+    if batch.upserts is not None:
+        ones = pa.repeat(pa.scalar(1, pa.int64()), batch.upserts.num_rows)
+        parts.append(batch.upserts.append_column(WEIGHT, ones))
+    schema = batch.table.schema
+    return net(pa.concat_tables([part.cast(schema) for part in parts]), source.schema)
+
+
+def _check(
+    source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed
+) -> None:
+    if source.primary_key:
+        _check_keys(source, changes, trace, committed)
+    else:
+        _check_deletions(source, changes, trace, committed)
+
+
+def _check_keys(
+    source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed
+) -> None:
+    keys = list(source.primary_key)
+    held = _held(source, changes.select(keys), trace, committed)
+    after = net(pa.concat_tables([held, changes.select(held.column_names)]), source.schema)
+    absent = after.filter(pc.less(after.column(WEIGHT), 0))
+    if absent.num_rows:
+        raise ConstraintViolation(
+            f"{absent.num_rows} rows are deleted or edited that {source.name} doesn't hold so",
+            where=f"source {source.name}",
+            fix="delete rows exactly as they are stored, or use DeltaBatch.delete_keys or .upserts",
+            keys=_keys(absent, keys),
+        )
+    repeated = after.filter(pc.greater(after.column(WEIGHT), 1))
+    counts = after.group_by(keys).aggregate([(WEIGHT, "sum")])
+    twice = counts.filter(pc.greater(counts.column(f"{WEIGHT}_sum"), 1))
+    if repeated.num_rows or twice.num_rows:
+        raise ConstraintViolation(
+            f"{twice.num_rows or repeated.num_rows} keys would be in {source.name} twice",
+            where=f"source {source.name}, primary key ({', '.join(keys)})",
+            fix="use DeltaBatch.upserts to replace rows, or DeltaBatch.edits with the old rows",
+            keys=_keys(twice if twice.num_rows else repeated, keys),
+        )
+    nulls = changes.filter(_any_null(changes, keys))
+    if nulls.num_rows:
+        raise ConstraintViolation(
+            f"{nulls.num_rows} rows have NULL in the primary key of {source.name}",
+            where=f"source {source.name}, primary key ({', '.join(keys)})",
+            fix="give every row a key",
+            keys=_keys(nulls, keys),
+        )
+
+
+def _check_deletions(
+    source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed
+) -> None:
+    deletions = changes.filter(pc.less(changes.column(WEIGHT), 0))
+    if not deletions.num_rows:
+        return
+    held = _held(source, deletions, trace, committed)
+    after = net(pa.concat_tables([held, deletions.select(held.column_names)]), source.schema)
+    absent = after.filter(pc.less(after.column(WEIGHT), 0))
+    if absent.num_rows:
+        names = list(source.schema.names)
+        raise ConstraintViolation(
+            f"{absent.num_rows} rows are deleted more often than {source.name} holds them",
+            where=f"source {source.name}",
+            fix="delete rows exactly as they are stored; nothing of this batch was applied",
+            keys=_keys(absent, names),
+        )
+
+
+def _held(
+    source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Committed
+) -> pa.Table:
+    """Stored rows that can match the given ones in the columns that those have."""
+    conjunction = []
+    for name in rows.column_names:
+        if name in source.schema.names and limits(rows.schema.field(name).type):
+            values = rows.column(name)
+            conjunction.append(ColumnLimit(name, values, values.null_count > 0))
+    # one column that tells rows apart is enough, and the first is the likeliest
+    limit = Limit((tuple(conjunction[:2]),)) if conjunction else None
+    names = [*source.schema.names, WEIGHT]
+    held = trace.read(committed, None, None, names, limit)
+    return held.cast(pa.schema([pa.field(f.name, f.type) for f in held.schema]))
+
+
+def _matching(held: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The held rows whose key is among the wanted ones."""
+    asked = {tuple(row.values()) for row in wanted.select(list(keys)).to_pylist()}
+    mask = [tuple(row.values()) in asked for row in held.select(list(keys)).to_pylist()]
+    return held.filter(pa.array(mask, pa.bool_()))
+
+
+def _any_null(table: pa.Table, keys: Sequence[str]) -> pa.Array:
+    mask = pc.is_null(table.column(keys[0]))
+    for key in keys[1:]:
+        mask = pc.or_(mask, pc.is_null(table.column(key)))
+    return mask
+
+
+def _keys(table: pa.Table, names: Sequence[str]) -> tuple[object, ...]:
+    rows = table.select(list(names)).slice(0, SHOWN).to_pylist()
+    if len(names) == 1:
+        return tuple(row[names[0]] for row in rows)
+    return tuple(tuple(row.values()) for row in rows)

@@ -1,0 +1,80 @@
+"""Where a flow keeps what: one folder a source, one a view, one a node of a view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ivm_core.model.schema import Field, Schema
+from ivm_core.model.types import BIGINT
+from ivm_core.model.names import TICK, WEIGHT
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.store.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ivm_core.store.location import Location
+
+
+def weighted(schema: Schema) -> Schema:
+    """The columns of a delta."""
+    return Schema((*schema, Field(WEIGHT, BIGINT)), internal=True)
+
+
+def ticked(schema: Schema) -> Schema:
+    """The columns as a trace's files have them."""
+    return Schema((*schema, Field(TICK, BIGINT)), internal=True)
+
+
+class Layout:
+    """Opens traces by what they are for, each once."""
+
+    def __init__(self, root: Location) -> None:
+        """`root` is the flow's own location."""
+        self.root = root
+        self._open: dict[tuple[str, ...], Trace] = {}
+
+    @property
+    def log(self) -> Location:
+        """Where the tick log is."""
+        return self.root.child("ticks")
+
+    def source_rows(self, name: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
+        """The rows of a fed source."""
+        return self._trace(("sources", name.casefold(), "rows"), weighted(schema), key)
+
+    def stage_rows(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
+        """The rows of a view, or of a node inside it."""
+        return self._trace((*_folder(relation), "rows"), weighted(schema), key)
+
+    def stage_state(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
+        """The accumulators of a node."""
+        return self._trace((*_folder(relation), "state"), schema, key)
+
+    @property
+    def commits(self) -> int:
+        """Delta commits made to traces by this process."""
+        return sum(trace.commits for trace in self._open.values())
+
+    def refresh(self) -> None:
+        """See what other writers have committed."""
+        for trace in self._open.values():
+            trace.refresh()
+
+    @property
+    def traces(self) -> list[Trace]:
+        """All traces that are open."""
+        return list(self._open.values())
+
+    def _trace(self, parts: tuple[str, ...], schema: Schema, key: Sequence[str]) -> Trace:
+        found = self._open.get(parts)
+        if found is None:
+            found = Trace.open(self.root.child(*parts), arrow_schema(schema), key)
+            self._open[parts] = found
+        return found
+
+
+def _folder(relation: str) -> tuple[str, ...]:
+    view, _, node = relation.partition("#")
+    folder = ("views", view.casefold())
+    return (*folder, f"node_{node}") if node else folder

@@ -1,0 +1,80 @@
+"""Compaction by itself: small files are merged, state is folded.
+
+State and inner nodes are only ever read as of the newest tick that their view has seen, so they
+fold up to it. Rows of sources and views keep their ticks apart, so that `at=`, `changes` and
+`replay` reach back.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from ivm_core.engine.stage_run import statements_of
+from ivm_core.model.errors import TickConflict
+from ivm_core.store.compaction import compact, merge_small
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from ivm_core.compile.program import ViewProgram
+    from ivm_core.engine.history import History
+    from ivm_core.engine.layout import Layout
+    from ivm_core.operators.aggregate import AggregateStatements
+
+SMALL_FILES = 32
+"""A trace with more small files than this is compacted."""
+DRIVER_FOLD_ROWS = 2_000_000
+"""Above this many stored rows, ticks are merged but not folded on the driver."""
+
+log = logging.getLogger(__name__)
+
+
+def maintain(
+    layout: Layout, history: History, programs: Iterable[ViewProgram], epoch: int
+) -> list[str]:
+    """Compact the traces that have grown many files; returns what was done."""
+    done = []
+    try:
+        for program in programs:
+            done += _maintain_view(layout, history, program, epoch)
+        for source in history.sources.values():
+            if source.kind == "fed":
+                trace = layout.source_rows(source.name, source.schema, source.primary_key)
+                if len(trace.table.files) > SMALL_FILES:
+                    done += merge_small(trace, history.committed)
+    except TickConflict as conflict:
+        log.warning("compaction is left for later: %s", conflict)
+    return done
+
+
+def _maintain_view(
+    layout: Layout, history: History, program: ViewProgram, epoch: int
+) -> list[str]:
+    done: list[str] = []
+    upto = history.states[program.name].upto
+    for stage in program.stages:
+        relation = stage.stage.relation
+        if stage.stage.keeps_rows:
+            trace = layout.stage_rows(relation, stage.output)
+            if len(trace.table.files) > SMALL_FILES:
+                done += merge_small(trace, history.committed)
+        if stage.stage.aggregate is None:
+            continue
+        statements = statements_of(stage)
+        state = layout.stage_state(relation, statements.state_schema)
+        if len(state.table.files) <= SMALL_FILES:
+            continue
+        if state.rows_estimate(history.committed) > DRIVER_FOLD_ROWS:
+            done += merge_small(state, history.committed)
+        else:
+            compact(state, history.committed, upto, epoch, lambda rows, s=statements: _sums(rows, s))
+            done.append(f"state of {relation} folded up to tick {upto}")
+    return done
+
+
+def _sums(rows: pa.Table, statements: AggregateStatements) -> pa.Table:
+    """One row a group and bin; groups that are gone leave nothing behind."""
+    return statements.folded_state(rows)

@@ -1,0 +1,125 @@
+"""Reading a flow: snapshots without weights, changes with them, at any tick that is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from ivm_core.engine.definitions import DELTA
+from ivm_core.engine.gears import StoredRows
+from ivm_core.engine.layout import ticked, weighted
+from ivm_core.model.errors import OutOfRange, UnknownName, Unsupported
+from ivm_core.model.names import TICK, WEIGHT, quote
+from ivm_core.operators.consolidation import has_float
+from ivm_core.operators.row_identity import encoded_column
+from ivm_core.operators.sql import column, text_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ivm_core.engine.core import Engine
+    from ivm_core.model.schema import Schema
+    from ivm_core.store.trace import Trace
+
+
+class Reader:
+    """Reads what is committed, and only whole ticks."""
+
+    def __init__(self, engine: Engine) -> None:
+        """See what has been committed up to now."""
+        engine.refresh()
+        self._engine = engine
+
+    def snapshot(self, name: str, at: int | None = None) -> DataFrame:
+        """Rows of a view or source as of a tick, each as often as it is there."""
+        stored, schema = self.relation(name)
+        history = self._engine.history
+        tick = self._checked(at, "at")
+        source = history.sources.get(stored)
+        if source is not None and source.kind == DELTA:
+            pins = history.pins_at.get(tick, {})
+            if stored not in pins:
+                raise OutOfRange(f"tick {tick} has not read {stored}", fix="tick the flow first")
+            version = int(pins[stored]["version"])
+            return self._engine.followed(stored).spark_frame(self._engine.gears.high, version)
+        trace = self.trace(stored)
+        files = trace.files(history.committed, tick)
+        rows = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=tick)
+        return unweighted(netted(self._engine.gears.read(rows), schema), schema)
+
+    def changes(self, name: str, since: int) -> DataFrame:
+        """Net changes per tick after `since`, with `_weight` and `_tick`."""
+        stored, schema = self.relation(name)
+        history = self._engine.history
+        source = history.sources.get(stored)
+        if source is not None and source.kind == DELTA:
+            raise Unsupported(
+                f"changes of the followed table {stored}",
+                reason="a followed table is its own history",
+                rewrite=f"read the change data feed of {source.options['table']}",
+            )
+        tick = self._checked(since, "since")
+        files = self.trace(stored).files(history.committed, None, tick)
+        rows = StoredRows(
+            tuple(file.uri for file in files),
+            ticked(weighted(schema)),
+            at=history.tick,
+            since=tick,
+        )
+        return netted(self._engine.gears.read(rows), schema, per_tick=True)
+
+    def relation(self, name: str) -> tuple[str, Schema]:
+        """The stored name and columns of a view or source; UnknownName with what there is."""
+        schemas = self._engine.schemas()
+        wanted = name.casefold() if isinstance(name, str) else None
+        for stored, schema in schemas.items():
+            if stored.casefold() == wanted:
+                return stored, schema
+        there = ", ".join(schemas) or "none"
+        raise UnknownName(f"there is no view or source {name!r}", fix=f"there are: {there}")
+
+    def trace(self, name: str) -> Trace:
+        """The rows of a view or fed source."""
+        source = self._engine.history.sources.get(name)
+        schema = self._engine.schemas()[name]
+        if source is not None:
+            return self._engine.layout.source_rows(name, schema, source.primary_key)
+        return self._engine.layout.stage_rows(name, schema)
+
+    def _checked(self, tick: int | None, argument: str) -> int:
+        newest = self._engine.history.tick
+        if tick is None:
+            return newest
+        if isinstance(tick, bool) or not isinstance(tick, int) or not 0 <= tick <= newest:
+            raise OutOfRange(
+                f"{argument}={tick!r} is not a tick of this flow",
+                where=f"{argument}=",
+                fix=f"give a tick from 0 to {newest}",
+            )
+        return tick
+
+
+def netted(frame: DataFrame, schema: Schema, *, per_tick: bool = False) -> DataFrame:
+    """Rows of one identity together, by their bits; per tick or over all."""
+    keys = []
+    for number, each in enumerate(schema):
+        if has_float(each.type):
+            encoded = F.expr(text_of(encoded_column(column(each.name), each.type)))
+            keys.append(encoded.alias(f"_tv_{number}"))
+        else:
+            keys.append(F.col(quote(each.name)))
+    floats = [
+        F.first(quote(each.name)).alias(each.name) for each in schema if has_float(each.type)
+    ]
+    keys += [F.col(TICK)] if per_tick else []
+    summed = frame.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT), *floats)
+    names = [*(quote(name) for name in schema.names), WEIGHT, *([TICK] if per_tick else [])]
+    return summed.where(F.col(WEIGHT) != 0).select(*names)
+
+
+def unweighted(frame: DataFrame, schema: Schema) -> DataFrame:
+    """Every row as often as its weight says."""
+    names = [quote(name) for name in schema.names]
+    copies = F.explode(F.sequence(F.lit(1).cast("bigint"), F.col(WEIGHT)))
+    return frame.select(*names, copies.alias("_tv_copy")).select(*names)

@@ -1,0 +1,276 @@
+"""What a tick reads: every relation before the tick, and its change since a reader last looked.
+
+A relation is a fed source, a followed table, a view, a node inside a view, or a clock. Its rows
+before the tick come from its trace (a followed table is its own); its change is what this tick
+produced, with what a reader has missed in earlier ticks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ivm_core.compile.program import relation_schema
+from ivm_core.engine.definitions import DELTA
+from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
+from ivm_core.engine.layout import ticked, weighted
+from ivm_core.operators.netting import net
+from ivm_core.model.errors import InternalError
+from ivm_core.model.names import WEIGHT, quote
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.plan.nodes import CLOCKS, NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from ivm_core.engine.gears import Gears, Rows
+    from ivm_core.engine.history import History
+    from ivm_core.engine.layout import Layout
+    from ivm_core.model.schema import Schema
+    from ivm_core.store.followed import FollowedTable
+    from ivm_core.store.limit import Limit
+    from ivm_core.store.trace import Trace
+
+LOCAL_ROWS = 50_000
+"""Up to this many rows a change is worth having on the driver."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A netted delta."""
+
+    rows: Rows
+    count: int
+    deletions: int
+    net: int
+    """Sum of the weights."""
+
+    @property
+    def table(self) -> pa.Table | None:
+        """The rows, where they are on the driver."""
+        return self.rows.table if isinstance(self.rows, LocalRows) else None
+
+
+def local_change(table: pa.Table, schema: Schema) -> Change | None:
+    """A change of rows on the driver; None for no rows."""
+    if not table.num_rows:
+        return None
+    weights = table.column(WEIGHT)
+    deletions = pc.sum(pc.less(weights, 0)).as_py() or 0
+    total = pc.sum(weights).as_py() or 0
+    return Change(LocalRows(table, weighted(schema)), table.num_rows, deletions, total)
+
+
+@dataclass
+class TickRelations:
+    """The relations of one tick."""
+
+    gears_of: Callable[[], Gears]
+    layout: Layout
+    history: History
+    schemas: Mapping[str, Schema]
+    """Of sources, views and inner nodes."""
+    followed: Mapping[str, FollowedTable]
+    tick: int
+    epoch: int
+    time: datetime
+    pins: Mapping[str, dict[str, Any]]
+    """Followed sources: the version that this tick reads."""
+    produced: dict[str, Change | None] = field(default_factory=dict)
+    ways: dict[str, str] = field(default_factory=dict)
+    """How the changes of followed tables were found."""
+    _caught_up: dict[tuple[str, int], Change | None] = field(default_factory=dict)
+
+    @property
+    def gears(self) -> Gears:
+        """Spark, started when first needed."""
+        return self.gears_of()
+
+    def schema(self, name: str) -> Schema:
+        """Columns without weight."""
+        return relation_schema(name, self.schemas)
+
+    def change(self, name: str, since: int) -> Change | None:
+        """What changed after tick `since`, this tick included; None for nothing."""
+        if name in CLOCKS:
+            return self._clock_change(name, since)
+        if since == self.tick - 1 and name in self.produced:
+            return self.produced[name]
+        key = (name, since)
+        if key not in self._caught_up:
+            self._caught_up[key] = self._catch_up(name, since)
+        return self._caught_up[key]
+
+    def row_count(self, name: str, at: int) -> int:
+        """Stored rows at a tick, as an upper bound."""
+        if name in CLOCKS:
+            return 1 if at else 0
+        if self._is_followed(name):
+            version = self._version(name, at)
+            return 0 if version is None else self.followed[name].rows(version)
+        return self.trace(name).rows_estimate(self.history.committed, at)
+
+    def old(
+        self, name: str, at: int, columns: Sequence[str] | None = None, limit: Limit | None = None
+    ) -> pa.Table | None:
+        """Rows at an earlier tick, on the driver; None where only Spark can read them."""
+        schema = self.schema(name)
+        names = list(columns) if columns is not None else list(schema.names)
+        if name in CLOCKS:
+            return self._clock_rows(name, at).select([*names, WEIGHT])
+        if self._is_followed(name):
+            return self._followed_rows(name, at, names, limit)
+        trace = self.trace(name)
+        return trace.read(self.history.committed, at, None, [*names, WEIGHT], limit)
+
+    def stored(self, name: str, at: int) -> Rows:
+        """Rows at an earlier tick, for Spark to read."""
+        schema = self.schema(name)
+        if name in CLOCKS:
+            return LocalRows(self._clock_rows(name, at), weighted(schema))
+        if self._is_followed(name):
+            version = self._version(name, at)
+            if version is None:
+                return LocalRows(_no_rows(schema), weighted(schema))
+            frame = self.followed[name].spark_frame(self.gears.high, version)
+            return FrameRows(_with_weight(frame, schema))
+        files = self.trace(name).files(self.history.committed, at)
+        return StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=at)
+
+    def now(self, name: str) -> pa.Table | None:
+        """Rows with this tick's change, on the driver."""
+        before = self.old(name, self.tick - 1)
+        change = self.change(name, self.tick - 1)
+        if before is None or (change is not None and change.table is None):
+            return None
+        if change is None or change.table is None:
+            return before
+        return pa.concat_tables([before, change.table.select(before.column_names)])
+
+    def trace(self, name: str) -> Trace:
+        """The rows trace of a fed source, view or node."""
+        schema = self.schemas[name]
+        source = self.history.sources.get(name)
+        if source is not None:
+            return self.layout.source_rows(name, schema, source.primary_key)
+        return self.layout.stage_rows(name, schema)
+
+    def localised(self, change: Change | None, name: str) -> Change | None:
+        """The change with its rows on the driver where they are few."""
+        if change is None or not isinstance(change.rows, StoredRows):
+            return change
+        if change.count > LOCAL_ROWS:
+            return change
+        schema = weighted(self.schema(name))
+        table = ds.dataset(list(change.rows.uris)[0], format="parquet").to_table(
+            columns=list(schema.names)
+        )
+        return local_change(table.cast(arrow_schema(schema)), self.schema(name))
+
+    # --- clocks ---
+
+    def _clock_rows(self, name: str, at: int) -> pa.Table:
+        schema = self.schema(name)
+        time = self.time if at == self.tick else self.history.time_at(at)
+        values = [] if time is None else [time if name == NOW else time.date()]
+        wanted = arrow_schema(weighted(schema))
+        return pa.table([pa.array(values, wanted[0].type), [1] * len(values)], schema=wanted)
+
+    def _clock_change(self, name: str, since: int) -> Change | None:
+        before, after = self._clock_rows(name, since), self._clock_rows(name, self.tick)
+        gone = before.set_column(1, WEIGHT, pc.negate(before.column(WEIGHT)))
+        table = pa.concat_tables([gone.cast(after.schema), after])
+        return local_change(net(table, self.schema(name)), self.schema(name))
+
+    # --- readers that missed ticks ---
+
+    def _catch_up(self, name: str, since: int) -> Change | None:
+        schema = self.schema(name)
+        if self._is_followed(name):
+            return self.followed_change(name, self._version(name, since), self._pinned(name))
+        trace = self.trace(name)
+        missed = trace.read(self.history.committed, self.tick - 1, since, [*schema.names, WEIGHT])
+        now = self.produced.get(name)
+        if now is not None:
+            table = now.table
+            if table is None:
+                table = self.gears.read(now.rows).select(*schema.names, WEIGHT).toArrow()
+            missed = pa.concat_tables([missed, table.select(missed.column_names).cast(missed.schema)])
+        return local_change(net(missed, schema), schema)
+
+    # --- followed tables ---
+
+    def _is_followed(self, name: str) -> bool:
+        source = self.history.sources.get(name)
+        return source is not None and source.kind == DELTA
+
+    def _version(self, name: str, at: int) -> int | None:
+        if at == self.tick:
+            return self._pinned(name)
+        pins = self.history.pins_at.get(at, {})
+        return int(pins[name]["version"]) if name in pins else None
+
+    def _pinned(self, name: str) -> int | None:
+        pin = self.pins.get(name)
+        return None if pin is None else int(pin["version"])
+
+    def _followed_rows(
+        self, name: str, at: int, names: list[str], limit: Limit | None
+    ) -> pa.Table | None:
+        version = self._version(name, at)
+        schema = self.schema(name)
+        wanted = arrow_schema(schema.select(names))
+        if version is None:
+            table = wanted.empty_table()
+        else:
+            found = self.followed[name].read(version, names, limit)
+            if found is None:
+                return None
+            table = found.select(names).cast(wanted)
+        return table.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
+
+    def followed_change(self, name: str, since: int | None, upto: int | None) -> Change | None:
+        """The netted change of a followed table between two versions."""
+        schema = self.schema(name)
+        if upto is None or since == upto:
+            return None
+        table = self.followed[name]
+        if since is None:
+            rows = self._followed_at(name, upto)
+            self.ways[name] = "whole table"
+        else:
+            change = table.whole_change(since, upto)
+            found = table.change_rows(change)
+            self.ways[name] = f"{found.way}" + (f": {found.reason}" if found.reason else "")
+            rows = found.rows
+            if rows is None:
+                frame = table.change_frame(self.gears.high, change)
+                rows = frame.select(*[quote(n) for n in schema.names], WEIGHT).toArrow()
+        wanted = arrow_schema(weighted(schema))
+        return local_change(net(rows.select(wanted.names).cast(wanted), schema), schema)
+
+    def _followed_at(self, name: str, version: int) -> pa.Table:
+        schema = self.schema(name)
+        found = self.followed[name].read(version, list(schema.names), None)
+        if found is None:
+            frame = self.followed[name].spark_frame(self.gears.high, version)
+            found = frame.select(*schema.names).toArrow()
+        return found.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), found.num_rows))
+
+
+def _no_rows(schema: Schema) -> pa.Table:
+    return arrow_schema(weighted(schema)).empty_table()
+
+
+def _with_weight(frame: Any, schema: Schema) -> Any:
+    from pyspark.sql import functions as F
+
+    if frame is None:
+        raise InternalError("a followed table gave no frame")
+    return frame.select(*schema.names, F.lit(1).cast("bigint").alias(WEIGHT))

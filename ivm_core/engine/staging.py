@@ -1,0 +1,152 @@
+"""Staging pushed batches: checked, netted and durable before a tick says that it will use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ivm_core.engine.gears import FrameRows, StoredRows
+from ivm_core.engine.ingest import netted_changes
+from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.relations import Change, local_change
+from ivm_core.model.digest import Digest
+from ivm_core.model.names import WEIGHT, quote
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.frame_checks import refusal_of
+from ivm_core.operators.row_identity import digest_of
+from ivm_core.store.trace_files import Committed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ivm_core.engine.definitions import SourceDefinition
+    from ivm_core.engine.gears import Gears
+    from ivm_core.engine.history import History
+    from ivm_core.engine.layout import Layout
+    from ivm_core.operators.bound_batch import BoundBatch
+    from ivm_core.store.trace import Trace
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A batch that is on disk, as part of an attempt that is not yet committed."""
+
+    change: Change
+    digest: Digest
+
+    @property
+    def count(self) -> int:
+        """Rows of the netted change."""
+        return self.change.count
+
+
+class Staging:
+    """Stages the batches of one attempt."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        history: History,
+        gears: Callable[[], Gears],
+        tick: int,
+        epoch: int,
+    ) -> None:
+        """Nothing is written before `settle`, but for what Spark writes itself."""
+        self._layout = layout
+        self._history = history
+        self._gears = gears
+        self._tick = tick
+        self._epoch = epoch
+        self._waiting: list[tuple[Trace, pa.Table]] = []
+        self.has_written = False
+
+    def stage(self, batch: BoundBatch) -> Staged | None:
+        """Check a batch against its source; None for one that changes nothing."""
+        source = self._history.sources[batch.source]
+        trace = self._trace(source)
+        if batch.frame is not None:
+            if batch.upserts is None and batch.delete_keys is None and not batch.table.num_rows:
+                staged = self._stage_frame(source, batch, trace)
+                if staged is not None:
+                    return staged
+            batch = _collected(batch)
+        changes = netted_changes(source, batch, trace, self._history.committed)
+        return self._wait(source, trace, changes)
+
+    def again(self, source: SourceDefinition, epoch: int) -> Staged | None:
+        """Take over what a killed attempt had staged."""
+        trace = self._trace(source)
+        attempt = Committed({self._tick: epoch})
+        names = [*source.schema.names, WEIGHT]
+        rows = trace.read(attempt, self._tick, self._tick - 1, names)
+        staged = self._wait(source, trace, rows.cast(arrow_schema(weighted(source.schema))))
+        self.settle()
+        return staged
+
+    def settle(self) -> None:
+        """Make what was staged durable."""
+        for trace, table in self._waiting:
+            self.has_written = True
+            trace.append(table, self._tick, self._epoch)
+        self._waiting = []
+
+    def _trace(self, source: SourceDefinition) -> Trace:
+        return self._layout.source_rows(source.name, source.schema, source.primary_key)
+
+    def _wait(self, source: SourceDefinition, trace: Trace, table: pa.Table) -> Staged | None:
+        change = local_change(table, source.schema)
+        if change is None:
+            return None
+        self._waiting.append((trace, table))
+        return Staged(change, digest_of(table, source.schema))
+
+    def _stage_frame(
+        self, source: SourceDefinition, batch: BoundBatch, trace: Trace
+    ) -> Staged | None:
+        """Let Spark write a frame of insertions; None where the driver has to check rows."""
+        gears = self._gears()
+        if batch.frame is None or trace.rows_estimate(self._history.committed):
+            return None
+        schema = weighted(source.schema)
+        target = trace.spark_target(self._tick, self._epoch)
+        self.has_written = True
+        columns = ", ".join(quote(name) for name in schema.names)
+        try:
+            written = gears.write(
+                f"SELECT {columns} FROM `@batch`",
+                {"@batch": FrameRows(batch.frame)},
+                schema,
+                target,
+                self._tick,
+            )
+        except Exception as error:
+            raise refusal_of(error) or error from error
+        if written.deletions or self._repeats_keys(source, target, written.rows):
+            return None
+        trace.adopt(self._tick, self._epoch)
+        rows = StoredRows((target,), ticked(schema))
+        return Staged(Change(rows, written.rows, 0, written.net), written.digest)
+
+    def _repeats_keys(self, source: SourceDefinition, target: str, rows: int) -> bool:
+        if not source.primary_key:
+            return False
+        frame = self._gears().read(StoredRows((target,), ticked(weighted(source.schema))))
+        keys = [quote(name) for name in source.primary_key]
+        return bool(frame.select(*keys).dropna().distinct().count() != rows)
+
+
+def _collected(batch: BoundBatch) -> BoundBatch:
+    """The batch with its frame's rows on the driver."""
+    from dataclasses import replace
+
+    if batch.frame is None:
+        return batch
+    wanted = arrow_schema(weighted(batch.schema))
+    try:
+        rows = batch.frame.select(*[quote(name) for name in wanted.names]).toArrow()
+    except Exception as error:
+        raise refusal_of(error) or error from error
+    table = pa.concat_tables([batch.table.cast(wanted), rows.cast(wanted)])
+    return replace(batch, table=table, frame=None)

@@ -1,0 +1,71 @@
+"""Watching a view: its changes tick by tick, for one consumer at its own pace."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ivm_core.engine.reading import Reader
+from ivm_core.model.errors import OutOfRange
+from ivm_core.model.names import WEIGHT
+from ivm_core.operators.netting import net
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from ivm_core.engine.core import Engine
+
+B = TypeVar("B")
+PAUSE = 0.05
+
+
+class Watch(Generic[B]):
+    """An iterator of (tick, changes), one per tick that changed the view.
+
+    It ends when it has caught up, or has waited as long as it may; asked again later it goes on
+    with what has come since. `since` is where a new watch would have to start.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        view: str,
+        since: int | None,
+        wait: float | None,
+        batch: Callable[[pa.Table], B],
+    ) -> None:
+        """Start after tick `since`; OutOfRange for one that isn't there."""
+        self._engine = engine
+        self._reader = Reader(engine)
+        self.view, self._schema = self._reader.relation(view)
+        newest = engine.history.tick
+        if since is not None and not 0 <= since <= newest:
+            raise OutOfRange(f"since={since!r} is not a tick of this flow", fix=f"0 to {newest}")
+        self.since = newest if since is None else since
+        self._wait = wait
+        self._batch = batch
+
+    def __iter__(self) -> Watch[B]:
+        return self
+
+    def __next__(self) -> tuple[int, B]:
+        deadline = None if self._wait is None else time.monotonic() + self._wait
+        while True:
+            self._engine.refresh()
+            while self.since < self._engine.history.tick:
+                tick = self.since + 1
+                table = self._changes(tick)
+                self.since = tick
+                if table.num_rows:
+                    return tick, self._batch(table)
+            if deadline is not None and time.monotonic() >= deadline:
+                raise StopIteration
+            time.sleep(PAUSE)
+
+    def _changes(self, tick: int) -> pa.Table:
+        trace = self._reader.trace(self.view)
+        names = [*self._schema.names, WEIGHT]
+        rows = trace.read(self._engine.history.committed, tick, tick - 1, names)
+        return net(rows, self._schema)

@@ -1,0 +1,1 @@
+"""Frontend: the doors through which a query becomes a plan."""

@@ -1,0 +1,304 @@
+"""Every error of Tideview, in three families, each with one text made here.
+
+`UserError`: something given was wrong; it says what, where and how to put it right.
+`Unsupported` and `NotIncremental`: legal SQL that is refused; construct, position, reason, rewrite.
+`InternalError`: our bug, or damage we can't explain; it says what to report.
+
+All of them pickle, and their text is put together when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+def _text(headline: str, **lines: object) -> str:
+    """The headline, then one indented `label: value` line for each value that is given."""
+    shown = [headline]
+    for label, value in lines.items():
+        if value is not None and value != "":
+            indented = str(value).replace("\n", "\n    ")
+            shown.append(f"  {label.replace('_', ' ')}: {indented}")
+    return "\n".join(shown)
+
+
+class IvmError(Exception):
+    """The base of every error that Tideview raises."""
+
+
+# --- UserError -----------------------------------------------------------------------------------
+
+
+class UserError(IvmError):
+    """Wrong input: `what` is wrong, `where` it was found, how to `fix` it."""
+
+    default_fix: ClassVar[str] = ""
+
+    def __init__(self, what: str, where: str = "", fix: str = "") -> None:
+        """Keep the three parts; an empty `fix` becomes the one usual for this kind of error."""
+        self.what = what
+        self.where = where
+        self.fix = fix or self.default_fix
+        super().__init__(what, where, fix)
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(self.what, where=self.where, fix=self.fix)
+
+
+class SqlError(UserError):
+    """SQL or DDL that doesn't parse; `line` and `column` count from 1."""
+
+    def __init__(
+        self,
+        what: str,
+        where: str = "",
+        fix: str = "",
+        *,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        """Put line and column, where known, in front of `where`."""
+        spot = position(line, column)
+        super().__init__(what, f"{spot} of {where}" if spot and where else spot or where, fix)
+        self.line = line
+        self.column = column
+
+
+class UnknownName(UserError):
+    """A source, view, column or function that doesn't exist."""
+
+
+class DuplicateName(UserError):
+    """A name that is taken already."""
+
+    default_fix = "choose another name"
+
+
+class InvalidName(UserError):
+    """A name that can't be a relation's or a column's."""
+
+
+class DefinitionConflict(UserError):
+    """A definition that differs from the stored one; shows both."""
+
+    default_fix = "give the stored definition, or register the new one under another name"
+
+    def __init__(
+        self, what: str, where: str = "", fix: str = "", *, stored: str = "", given: str = ""
+    ) -> None:
+        """Keep both definitions as text."""
+        super().__init__(what, where, fix)
+        self.stored = stored
+        self.given = given
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(
+            self.what, where=self.where, stored=self.stored, given=self.given, fix=self.fix
+        )
+
+
+class BatchError(UserError):
+    """A batch that doesn't fit its source: the column, what it takes, what came, the first row.
+
+    `row` counts from 0 in the order in which the rows were given.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        where: str = "",
+        fix: str = "",
+        *,
+        column: str = "",
+        expected: str = "",
+        got: str = "",
+        row: int | None = None,
+    ) -> None:
+        """Keep what is known of the first offending value."""
+        super().__init__(what, where, fix)
+        self.column = column
+        self.expected = expected
+        self.got = got
+        self.row = row
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(
+            self.what,
+            where=self.where,
+            column=self.column,
+            expected=self.expected,
+            got=self.got,
+            first_offending_row=self.row,
+            fix=self.fix,
+        )
+
+
+class ConstraintViolation(UserError):
+    """Changes that contradict what the source holds; `keys` are the offending keys or rows."""
+
+    shown_keys: ClassVar[int] = 10
+
+    def __init__(
+        self, what: str, where: str = "", fix: str = "", *, keys: tuple[object, ...] = ()
+    ) -> None:
+        """Keep all offending keys; the text shows the first ones and counts the others."""
+        super().__init__(what, where, fix)
+        self.keys = tuple(keys)
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        shown = ", ".join(repr(key) for key in self.keys[: self.shown_keys])
+        more = len(self.keys) - self.shown_keys
+        keys = f"{shown} and {more} more" if more > 0 else shown
+        return _text(self.what, where=self.where, keys=keys, fix=self.fix)
+
+
+class TickConflict(UserError):
+    """Another writer has this flow; nothing of this tick was applied."""
+
+    default_fix = "let one process write to a flow at a time; reopen the flow to continue after it"
+
+
+class TickFailed(UserError):
+    """A tick that evaluated to an error; it is recorded as aborted, the flow is as before."""
+
+    default_fix = "correct the data or the view, then tick again"
+
+    def __init__(
+        self, what: str, where: str = "", fix: str = "", *, view: str = "", cause: str = ""
+    ) -> None:
+        """Keep the view and the cause as text."""
+        super().__init__(what, where or (f"view {view}" if view else ""), fix)
+        self.view = view
+        self.cause = cause
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(self.what, where=self.where, cause=self.cause, fix=self.fix)
+
+
+class NotAFlow(UserError):
+    """A directory that holds something else than a flow."""
+
+    default_fix = "open an empty or new directory, or one that a flow was made in"
+
+
+class NewerFormat(UserError):
+    """A flow written by a newer version of Tideview."""
+
+    default_fix = "open it with that version of Tideview or a later one"
+
+
+class WrongThread(UserError):
+    """A flow used by another thread than the one that opened it."""
+
+    default_fix = "use the flow in the thread that opened it, or open it again in this one"
+
+
+class ClosedFlow(UserError):
+    """A flow used after `close()`."""
+
+    default_fix = "open the flow again with IncrementalFlow.open"
+
+
+class OutOfRange(UserError):
+    """`at=` or `since=` outside of the ticks that are kept."""
+
+
+class LogicalTimeError(UserError):
+    """A logical time that is earlier than the last tick's, or not a time."""
+
+    default_fix = "give a timezone-aware time that is not before the last tick's"
+
+
+class HistoryLost(UserError):
+    """Versions of a followed table that are gone (VACUUM, log retention) before they were read."""
+
+    default_fix = "hydrate again from the table as it is now"
+
+
+class SourceReplaced(UserError):
+    """A followed table that was dropped and made again, or whose schema changed."""
+
+    default_fix = "register the table that is there now as a new source"
+
+
+# --- Refused SQL ---------------------------------------------------------------------------------
+
+
+class Refusal(IvmError):
+    """Legal SQL that is refused: the construct, its position, the reason and a rewrite."""
+
+    verdict: ClassVar[str] = "is refused"
+
+    def __init__(
+        self, construct: str, position: str = "", reason: str = "", rewrite: str = ""
+    ) -> None:
+        """Keep the four parts."""
+        self.construct = construct
+        self.position = position
+        self.reason = reason
+        self.rewrite = rewrite
+        super().__init__(construct, position, reason, rewrite)
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(
+            f"{self.construct} {self.verdict}",
+            where=self.position,
+            reason=self.reason,
+            rewrite=self.rewrite,
+        )
+
+
+class Unsupported(Refusal):
+    """SQL that Tideview doesn't maintain (yet)."""
+
+    verdict = "is not supported"
+
+
+class NotIncremental(Refusal):
+    """SQL whose result isn't determined by its inputs, so that no view can keep it."""
+
+    verdict = "can't be kept as a view"
+
+
+# --- InternalError -------------------------------------------------------------------------------
+
+
+class InternalError(IvmError):
+    """A bug of Tideview: what happened, and what to report."""
+
+    default_report: ClassVar[str] = "the whole traceback, and the definitions of the flow's views"
+
+    def __init__(self, what: str, report: str = "") -> None:
+        """Keep both parts; an empty `report` becomes the usual one."""
+        self.what = what
+        self.report = report or self.default_report
+        super().__init__(what, report)
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(f"internal error: {self.what}", please_report=self.report)
+
+
+class CorruptStore(InternalError):
+    """Stored state that no version of Tideview writes."""
+
+    default_report = (
+        "the whole traceback, a listing of the flow's directory, and whether anything but "
+        "Tideview has written to it or removed files from it"
+    )
+
+
+def position(line: int | None, column: int | None) -> str:
+    """`line 3, column 7`, as far as known; empty when nothing is."""
+    parts = [
+        f"{label} {value}"
+        for label, value in (("line", line), ("column", column))
+        if value is not None
+    ]
+    return ", ".join(parts)

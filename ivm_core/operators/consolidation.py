@@ -1,0 +1,69 @@
+"""Consolidation: rows of the same identity become one, with the sum of their weights.
+
+    net(A) = { (row, Σ weight) : Σ weight ≠ 0 }
+
+Identity is that of bits, not SQL's equality: floating-point columns are grouped by their
+encoding, because GROUP BY takes −0.0 for 0.0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.model.names import WEIGHT
+from ivm_core.model.types import Array, Struct
+from ivm_core.operators.operator import Form
+from ivm_core.operators.row_identity import encoded_column
+from ivm_core.operators.sql import column, named, number, select, weight
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.types import DataType
+    from ivm_core.operators.operator import Rendering
+    from ivm_core.plan.nodes import Node
+
+
+def has_float(data_type: DataType) -> bool:
+    """Whether SQL's equality of values of this type is coarser than equality of bits."""
+    if isinstance(data_type, Array):
+        return has_float(data_type.element)
+    if isinstance(data_type, Struct):
+        return any(has_float(child) for _, child in data_type.fields)
+    return data_type.kind in ("FLOAT", "DOUBLE")
+
+
+def consolidated(query: exp.Query, types: Mapping[str, DataType]) -> exp.Query:
+    """Net the rows of a weighted query whose columns have these types."""
+    outputs: list[exp.Expression] = []
+    groups: list[exp.Expression] = []
+    for name, data_type in types.items():
+        if has_float(data_type):
+            groups.append(encoded_column(column(name), data_type))
+            outputs.append(named(exp.AnyValue(this=column(name)), name))
+        else:
+            groups.append(column(name))
+            outputs.append(column(name))
+    outputs.append(named(exp.Sum(this=weight()), WEIGHT))
+    netted = select(outputs, query)
+    if groups:
+        netted = netted.group_by(*groups, copy=False)
+    return select([exp.Star()], netted).where(
+        exp.NEQ(this=weight(), expression=number(0)), copy=False
+    )
+
+
+def settled(
+    query: exp.Query, node: Node, form: Form, rendering: Rendering
+) -> tuple[exp.Query, bool]:
+    """The query netted if it may hold phantom rows, and whether it was."""
+    if form is Form.PLAIN or not rendering.has_phantoms(node, form):
+        return query, False
+    return consolidated(query, rendering.types(node)), True
+
+
+def guarded(tree: exp.Expression) -> exp.Expression:
+    """The expression where the net weight is not zero; keeps Spark from evaluating it earlier."""
+    return exp.case().when(exp.NEQ(this=weight(), expression=number(0)), tree)

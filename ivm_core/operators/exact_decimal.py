@@ -1,0 +1,227 @@
+"""SUM and AVG of DECIMAL(p, s), exact in the unscaled integer U = x·10ˢ.
+
+Where p ≤ 18, U is a BIGINT and is summed as one. Otherwise U = Σ limbᵢ·10^(18·i) with |limbᵢ| < 10¹⁸, and
+each limb's Σ weight·limb is a DECIMAL(38,0), so that nothing overflows in the middle. SUM raises where the
+exact sum doesn't fit Spark's result type; AVG is the exact quotient, rounded half up as Spark does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ivm_core.model.types import WIDEST_DECIMAL, DataType, Decimal
+from ivm_core.operators.accumulator import (
+    AccColumn,
+    Counted,
+    Finalised,
+    required,
+    weighted_sum,
+)
+from ivm_core.operators.exact_integer import IntegerTotal
+from ivm_core.operators.formula import Bindings, Level, formula
+from ivm_core.operators.sql import column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlglot import exp
+
+LIMB = 18
+INTEGER = Decimal(WIDEST_DECIMAL, 0)
+_EXACT_AS_DOUBLE = 15
+_ONE_COLUMN = 9
+
+
+@dataclass(frozen=True)
+class ExactDecimal(Counted):
+    """SUM or AVG of DECIMAL."""
+
+    function: Literal["SUM", "AVG"]
+    argument_type: Decimal
+
+    @property
+    def result_type(self) -> Decimal:
+        """SUM widens the precision by 10, AVG precision and scale by 4, as far as 38 allows."""
+        more = (10, 0) if self.function == "SUM" else (4, 4)
+        return Decimal(
+            min(WIDEST_DECIMAL, self.argument_type.precision + more[0]),
+            min(WIDEST_DECIMAL, self.argument_type.scale + more[1]),
+        )
+
+    @property
+    def columns(self) -> tuple[AccColumn, ...]:
+        """The count and the sum."""
+        if self._total is not None:
+            return (self.count, *self._total.columns)
+        return (self.count, *(AccColumn(self.named(limb), INTEGER) for limb in self._limbs))
+
+    @property
+    def _total(self) -> IntegerTotal | None:
+        precision = self.argument_type.precision
+        return IntegerTotal(self.prefix, precision > _ONE_COLUMN) if precision <= LIMB else None
+
+    @property
+    def _limbs(self) -> list[str]:
+        return [f"l{i}" for i in range(-(-self.argument_type.precision // LIMB))]
+
+    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+        """The unscaled integer, whole or in limbs."""
+        x = required(argument)
+        precision, scale = self.argument_type.precision, self.argument_type.scale
+        if precision > LIMB:
+            return (
+                tuple((self.named(limb), self._limb(x, i)) for i, limb in enumerate(self._limbs)),
+            )
+        if scale == 0:
+            unscaled = formula("CAST(:x AS BIGINT)", x=x)
+        elif precision <= _EXACT_AS_DOUBLE:
+            unscaled = formula(
+                "CAST(RINT(CAST(:x AS DOUBLE) * :shift) AS BIGINT)", x=x, shift=f"1E{scale}D"
+            )
+        else:
+            unscaled = formula("CAST(:x * :shift AS BIGINT)", x=x, shift=_power_of_ten(scale))
+        return (((self.named("l0"), unscaled),),)
+
+    def _limb(self, x: exp.Expression, i: int) -> exp.Expression:
+        scale = self.argument_type.scale
+        below = _power_of_ten(LIMB * i - scale)
+        if i == len(self._limbs) - 1:
+            return formula(":x DIV :unit", x=x, unit=below)
+        above = _power_of_ten(LIMB * (i + 1) - scale)
+        return formula("(:x % :next) DIV :unit", x=x, unit=below, next=above)
+
+    @property
+    def fold(self) -> Level:
+        """Σ weight and Σ weight·U."""
+        counting = self.counting(self.named("l0"))
+        if self._total is not None:
+            return (counting, *self._total.fold(column(self.named("l0"))))
+        limbs = [
+            formula("CAST(:x AS DECIMAL(20, 0))", x=column(self.named(limb)))
+            for limb in self._limbs
+        ]
+        sums = [formula("CAST(:sum AS DECIMAL(38, 0))", sum=weighted_sum(limb)) for limb in limbs]
+        return (counting, *zip((self.named(limb) for limb in self._limbs), sums, strict=True))
+
+    @property
+    def collapse(self) -> Level:
+        """Sums, of the type that they had."""
+        return tuple(
+            (
+                one.name,
+                formula(
+                    "CAST(SUM(:x) AS :type)".replace(":type", one.type.ddl), x=column(one.name)
+                ),
+            )
+            for one in self.columns
+        )
+
+    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+        """NULL without values; raises where the exact value is outside of the result type."""
+        n = state(self.count.name)
+        names = self.bindings(tag)
+        limbs = self._carried(names, state)
+        if self.function == "SUM":
+            unscaled = limbs[0]
+            for i, limb in enumerate(limbs[1:]):
+                (unscaled,) = names.bind(**{f"u{i}": _joined(unscaled, limb, LIMB)})
+        else:
+            unscaled = self._quotient(names, limbs, formula("NULLIF(:n, 0)", n=n))
+        value = formula(
+            "CASE WHEN :n > 0 THEN :value END", n=n, value=_rescaled(unscaled, self.result_type)
+        )
+        return Finalised(names.levels, value)
+
+    def _carried(
+        self, names: Bindings, state: Callable[[str], exp.Expression]
+    ) -> list[exp.Expression]:
+        """The total as limbs, highest first: the lower ones in [0, 10¹⁸), the highest signed."""
+        if self._total is not None:
+            return names.bind(total=self._total.decimal(state))
+        base = _power_of_ten(LIMB)
+        (carried,) = names.bind(t0=state(self.named("l0")))
+        limbs: list[exp.Expression] = []
+        for i, limb in enumerate(self._limbs[1:], start=1):
+            higher = formula(
+                "CAST(:higher + :carry AS DECIMAL(38, 0))",
+                higher=state(self.named(limb)),
+                carry=_floor_divided(carried, base),
+            )
+            low, carried = names.bind(
+                **{f"c{i}": formula("PMOD(:x, :base)", x=carried, base=base), f"t{i}": higher}
+            )
+            limbs.insert(0, low)
+        return [carried, *limbs]
+
+    def _quotient(
+        self, names: Bindings, limbs: list[exp.Expression], n: exp.Expression
+    ) -> exp.Expression:
+        """⌊total·10ᵏ / n⌋ by long division, then up where the remainder says so."""
+        divisor = formula("CAST(:n AS DECIMAL(20, 0))", n=n)
+        quotient, remainder = names.bind(
+            q0=_floor_divided(limbs[0], divisor),
+            r0=formula("PMOD(:x, :n)", x=limbs[0], n=divisor),
+        )
+        steps = [(limb, LIMB) for limb in limbs[1:]]
+        steps.append((formula("0"), self.result_type.scale - self.argument_type.scale))
+        for i, (limb, digits) in enumerate(steps, start=1):
+            (dividend,) = names.bind(
+                **{
+                    f"d{i}": formula(
+                        "CAST(CAST(:r AS DECIMAL(20, 0)) * :base + :limb AS DECIMAL(38, 0))",
+                        r=remainder,
+                        base=_power_of_ten(digits),
+                        limb=limb,
+                    )
+                }
+            )
+            quotient, remainder = names.bind(
+                **{
+                    f"q{i}": _joined(quotient, _floor_divided(dividend, divisor), digits),
+                    f"r{i}": formula("PMOD(:x, :n)", x=dividend, n=divisor),
+                }
+            )
+        return formula(
+            "IF(2 * :r > :n OR (2 * :r = :n AND :q >= 0), :q + 1, :q)",
+            q=quotient,
+            r=remainder,
+            n=divisor,
+        )
+
+
+def _power_of_ten(exponent: int) -> exp.Expression:
+    kind = Decimal(exponent + 1, 0) if exponent >= 0 else Decimal(-exponent, -exponent)
+    return formula(f"CAST('1E{exponent}' AS {kind.ddl})")
+
+
+def _floor_divided(x: exp.Expression, by: exp.Expression) -> exp.Expression:
+    """⌊x / by⌋ of integers; DIV of DECIMAL would wrap where the quotient is no BIGINT."""
+    return formula(
+        "CAST((CAST(:x AS DECIMAL(38, 0)) - PMOD(:x, :by)) / :by AS DECIMAL(38, 0))", x=x, by=by
+    )
+
+
+def _joined(high: exp.Expression, low: exp.Expression, digits: int) -> exp.Expression:
+    """high·10^digits + low for 0 ≤ low < 10^digits; raises only if that is past 38 digits.
+
+    A negative high is taken one nearer to 0 first, as high·10^digits alone may be one too large.
+    """
+    return formula(
+        "CAST(IF(:high < 0, (:high + 1) * :base + (:low - :base), :high * :base + :low)"
+        " AS DECIMAL(38, 0))",
+        high=high,
+        low=low,
+        base=_power_of_ten(digits),
+    )
+
+
+def _rescaled(unscaled: exp.Expression, to: DataType) -> exp.Expression:
+    """An unscaled DECIMAL(38,0) at its scale: by text where a product would lose digits."""
+    if not isinstance(to, Decimal):
+        raise TypeError(to)
+    if to.precision + to.scale + 1 <= WIDEST_DECIMAL:
+        text = f"CAST(CAST(:u AS {Decimal(to.precision, 0).ddl}) * :unit AS {to.ddl})"
+        return formula(text, u=unscaled, unit=_power_of_ten(-to.scale))
+    text = f"CAST(CONCAT(CAST(:u AS STRING), 'E-{to.scale}') AS {to.ddl})"
+    return formula(text, u=unscaled)

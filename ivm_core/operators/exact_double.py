@@ -1,0 +1,165 @@
+"""SUM and AVG of FLOAT and DOUBLE: the exact sum, rounded once.
+
+A finite x is cut into four digits of base 2³², x = Σ dᵢ·2^(32·i + 64·bin − 88), |dᵢ| ≤ 2³², where bin depends on
+x's magnitude only: bin 0 holds 2⁻²⁴ ≤ |x| < 2⁴⁰, each further bin 64 binary places more, from −16 to 16.
+Each cut is exact, so Σ weight·dᵢ per bin is the exact sum, and taking a row back leaves no mark. Bins are
+keys of the trace; a group whose numbers are of ordinary size has one.
+
+The infinities and NaN have bins of their own, where d₀ counts them: they decide the sum as in IEEE 754.
+A sum of 0 is +0.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ivm_core.model.types import BIGINT, DOUBLE, INT, DataType
+from ivm_core.operators.accumulator import (
+    AccColumn,
+    Counted,
+    Finalised,
+    required,
+    weighted_sum,
+)
+from ivm_core.operators.correct_rounding import divide_and_round, round_to_odd, scaled
+from ivm_core.operators.exact_integer import DIGIT
+from ivm_core.operators.formula import Level, formula
+from ivm_core.operators.sql import column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlglot import exp
+
+HIGHEST_BIN, INFINITY_BIN, MINUS_INFINITY_BIN, NAN_BIN = 16, 17, 18, 19
+UNIT = -88
+_DIGITS = ("d0", "d1", "d2", "d3")
+
+
+def _two_to(exponent: int) -> str:
+    return f"{2.0**exponent!r}D".replace("e+", "E").replace("e", "E")
+
+
+_BIN = f"""
+CASE
+    WHEN ABS(:x) >= {_two_to(-24)} AND ABS(:x) < {_two_to(40)} THEN 0
+    WHEN :x IS NULL OR :x = 0 THEN 0
+    WHEN ISNAN(:x) THEN {NAN_BIN}
+    WHEN :x = CAST('Infinity' AS DOUBLE) THEN {INFINITY_BIN}
+    WHEN :x = CAST('-Infinity' AS DOUBLE) THEN {MINUS_INFINITY_BIN}
+    ELSE CAST(GREATEST(-{HIGHEST_BIN}, FLOOR((LOG2(ABS(:x)) + 24) / 64)) AS INT)
+END
+"""
+_INTEGER = f"""
+CASE
+    WHEN :bin = 0 THEN :x * {_two_to(-UNIT)}
+    WHEN :bin > {HIGHEST_BIN} THEN CAST(1 AS DOUBLE)
+    ELSE :x * (POWER({_two_to(32)}, -:bin) * {_two_to(-UNIT // 2)})
+            * (POWER({_two_to(32)}, -:bin) * {_two_to(-UNIT // 2)})
+END
+"""
+_PART = "STRUCT(:bin AS bin, ARRAY(:d0, :d1, :d2, :d3) AS digits)"
+_SPECIAL = f"""
+CASE
+    WHEN :bin <= {HIGHEST_BIN} OR :d0 = 0 THEN CAST(0 AS DOUBLE)
+    WHEN :bin = {INFINITY_BIN} THEN CAST('Infinity' AS DOUBLE)
+    WHEN :bin = {MINUS_INFINITY_BIN} THEN CAST('-Infinity' AS DOUBLE)
+    ELSE CAST('NaN' AS DOUBLE)
+END
+"""
+_CARRIED = f"""
+AGGREGATE(
+    TRANSFORM(
+        SEQUENCE(2 * ARRAY_MIN(:parts.bin), 2 * ARRAY_MAX(:parts.bin) + 3),
+        place -> AGGREGATE(:parts, CAST(0 AS BIGINT), (total, part) ->
+            total + COALESCE(GET(part.digits, place - 2 * part.bin), CAST(0 AS BIGINT)))),
+    STRUCT(CAST(0 AS BIGINT) AS top, CAST(ARRAY() AS ARRAY<BIGINT>) AS digits),
+    (s, total) -> STRUCT(
+        SHIFTRIGHT(s.top + total, 32) AS top,
+        CONCAT(ARRAY((s.top + total) & {DIGIT}), s.digits) AS digits))
+"""
+
+
+@dataclass(frozen=True)
+class ExactDouble(Counted):
+    """SUM or AVG of FLOAT or DOUBLE."""
+
+    function: Literal["SUM", "AVG"]
+
+    @property
+    def result_type(self) -> DataType:
+        """DOUBLE."""
+        return DOUBLE
+
+    @property
+    def columns(self) -> tuple[AccColumn, ...]:
+        """The count and the four digits."""
+        return (self.count, *(AccColumn(self.named(digit), BIGINT) for digit in _DIGITS))
+
+    @property
+    def bins(self) -> tuple[AccColumn, ...]:
+        """The bin."""
+        return (AccColumn(self.named("bin"), INT),)
+
+    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+        """The bin, and x in units of the bin's lowest place: an integer of up to 128 bits, in halves."""
+        names = self.bindings()
+        (x,) = names.bind(x=formula("CAST(:x AS DOUBLE)", x=required(argument)))
+        (place,) = names.bind(bin=formula(_BIN, x=x))
+        (whole,) = names.bind(whole=formula(_INTEGER, x=x, bin=place))
+        (high,) = names.bind(high=formula(f"RINT(:x * {_two_to(-64)})", x=whole))
+        names.bind(low=formula(f":x - :high * {_two_to(64)}", x=whole, high=high))
+        return names.levels
+
+    @property
+    def fold(self) -> Level:
+        """Σ weight and Σ weight·dᵢ."""
+        digits = []
+        for half in ("low", "high"):
+            x = column(self.named(half))
+            upper = formula(f"RINT(:x * {_two_to(-32)})", x=x)
+            digits.append(formula(f"CAST(:x - :upper * {_two_to(32)} AS BIGINT)", x=x, upper=upper))
+            digits.append(formula("CAST(:upper AS BIGINT)", upper=upper))
+        sums = [weighted_sum(digit) for digit in digits]
+        return (
+            self.counting(self.named("x")),
+            *zip((self.named(digit) for digit in _DIGITS), sums, strict=True),
+        )
+
+    @property
+    def collapse(self) -> Level:
+        """The count, what NaN and the infinities make of the sum, and the bins in any order."""
+        place = column(self.named("bin"))
+        digits = {digit: column(self.named(digit)) for digit in _DIGITS}
+        special = formula(f"SUM({_SPECIAL})", bin=place, d0=digits["d0"])
+        parts = formula(
+            f"COLLECT_LIST({_PART}) FILTER(WHERE :bin <= {HIGHEST_BIN})", bin=place, **digits
+        )
+        return (
+            (self.count.name, formula("SUM(:n)", n=column(self.count.name))),
+            (self.named("special"), special),
+            (self.named("parts"), parts),
+        )
+
+    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+        """NULL without values; a sum past the largest DOUBLE is infinite."""
+        n, parts, special = (state(self.named(part)) for part in ("n", "parts", "special"))
+        names = self.bindings(tag)
+        (exact,) = names.bind(exact=formula(_CARRIED, parts=parts))
+        number = [formula(f":exact.{part}", exact=exact) for part in ("top", "digits")]
+        exponent = formula(f"64 * ARRAY_MAX(:parts.bin) + {128 + UNIT}", parts=parts)
+        if self.function == "SUM":
+            rounded = round_to_odd(number[0], number[1], exponent)
+        else:
+            count = formula("NULLIF(:n, 0)", n=n)
+            rounded = divide_and_round(number[0], number[1], exponent, count)
+        (finite,) = names.bind(rounded=rounded)
+        value = formula(
+            "CASE WHEN NOT :n > 0 THEN NULL WHEN :special = 0 THEN :finite"
+            " ELSE NANVL(:special, CAST('NaN' AS DOUBLE)) END",
+            n=n,
+            special=special,
+            finite=scaled(finite),
+        )
+        return Finalised(names.levels, value)

@@ -1,0 +1,118 @@
+"""Small pieces of Spark SQL as sqlglot trees: the only way statements are put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.model.names import WEIGHT
+from ivm_core.plan.scalar import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+DIALECT = "spark"
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    """A reference to a column by its exact name."""
+    quoted = None if table is None else exp.to_identifier(table, quoted=True)
+    return exp.column(exp.to_identifier(name, quoted=True), table=quoted)
+
+
+def column_scalar(name: str) -> Scalar:
+    """A plan scalar that is one column."""
+    tree = column(name)
+    return Scalar(tree.sql(dialect=DIALECT), frozenset({name}), tree, is_column=True)
+
+
+def named(tree: exp.Expression, name: str) -> exp.Expression:
+    """`tree AS name`, or the bare column where that says the same."""
+    if isinstance(tree, exp.Column) and tree.name == name and not tree.table:
+        return tree
+    return exp.alias_(tree, exp.to_identifier(name, quoted=True))
+
+
+def tree_of(scalar: Scalar) -> exp.Expression:
+    """A fresh copy of a scalar's tree."""
+    tree = scalar.tree
+    if not isinstance(tree, exp.Expression):
+        raise TypeError(f"{scalar.sql} carries no tree")
+    return tree.copy()
+
+
+def scalar_of(tree: exp.Expression) -> Scalar:
+    """A plan scalar of a tree over internal columns."""
+    columns = frozenset(part.name for part in tree.find_all(exp.Column))
+    return Scalar(tree.sql(dialect=DIALECT), columns, tree, isinstance(tree.unnest(), exp.Column))
+
+
+def renamed(scalar: Scalar, names: Mapping[str, str]) -> Scalar:
+    """The scalar over columns of other names."""
+
+    def one(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.name in names:
+            return column(names[node.name])
+        return node
+
+    return scalar_of(tree_of(scalar).transform(one))
+
+
+def conjuncts(scalar: Scalar) -> list[Scalar]:
+    """The parts of a conjunction, in the order written."""
+    tree = tree_of(scalar).unnest()
+    parts = tree.flatten() if isinstance(tree, exp.And) else [tree]
+    return [scalar_of(part) for part in parts]
+
+
+def equality_sides(scalar: Scalar) -> tuple[Scalar, Scalar] | None:
+    """Both sides of `a = b` or `a <=> b`; None for anything else."""
+    tree = tree_of(scalar).unnest()
+    if not isinstance(tree, exp.EQ | exp.NullSafeEQ):
+        return None
+    return scalar_of(tree.left.unnest()), scalar_of(tree.right.unnest())
+
+
+def is_null_safe(scalar: Scalar) -> bool:
+    """Whether the equality holds for two NULLs."""
+    return isinstance(tree_of(scalar).unnest(), exp.NullSafeEQ)
+
+
+def weight(table: str | None = None) -> exp.Column:
+    """The weight of a row."""
+    return column(WEIGHT, table)
+
+
+def select(columns: Iterable[exp.Expression], source: exp.Expression | None) -> exp.Select:
+    """SELECT columns FROM source; a query becomes a derived table."""
+    query = exp.Select().select(*columns, copy=False)
+    if source is None:
+        return query
+    if isinstance(source, exp.Query) and not isinstance(source, exp.Subquery):
+        source = source.subquery("t", copy=False)
+    return query.from_(source, copy=False)
+
+
+def relation(name: str) -> exp.Table:
+    """A named temporary view."""
+    return exp.to_table(exp.to_identifier(name, quoted=True).sql(dialect=DIALECT), dialect=DIALECT)
+
+
+def union_all(queries: Sequence[exp.Query]) -> exp.Query:
+    """UNION ALL of one or more queries."""
+    result = queries[0]
+    for query in queries[1:]:
+        result = exp.union(result, query, distinct=False, copy=False)
+    return result
+
+
+def number(value: int) -> exp.Expression:
+    """An integer literal."""
+    literal = exp.Literal.number(abs(value))
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def text_of(tree: exp.Expression, *, pretty: bool = False) -> str:
+    """The statement as Spark reads it."""
+    return tree.sql(dialect=DIALECT, pretty=pretty)

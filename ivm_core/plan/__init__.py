@@ -1,0 +1,1 @@
+"""Plan: the frozen relational tree and what is known of it."""

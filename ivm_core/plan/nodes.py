@@ -1,0 +1,283 @@
+"""The relational tree: frozen nodes whose constructors refuse malformed trees.
+
+Every node names its output columns. Names are unique within a node, and expressions refer to the
+names of the node's input. A scan of `orders AS o` yields `o.id`, `o.amount`, …: one quoted
+identifier each, so that a join of any inputs never has two columns of one name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ivm_core.model.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ivm_core.plan.scalar import Scalar
+
+NOW = "__now"
+TODAY = "__today"
+CLOCKS = {NOW: ("now", "TIMESTAMP"), TODAY: ("today", "DATE")}
+"""Logical time as relations of one row: views that read them are dirty when they change."""
+
+
+class Node:
+    """A relation computed from its inputs."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the output columns, in order."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """Nodes that this one reads."""
+        return ()
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, inputs first."""
+        for node in self.inputs:
+            yield from node.walk()
+        yield self
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """Names of all relations that are scanned below."""
+        return frozenset(node.relation for node in self.walk() if isinstance(node, Scan))
+
+    @property
+    def text(self) -> str:
+        """Canonical text of the tree: equal texts mean equal plans."""
+        raise NotImplementedError
+
+    @property
+    def fingerprint(self) -> str:
+        """Short stable identity of the tree."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Scan(Node):
+    """All rows of a named relation; `fields` are the relation's columns that are wanted."""
+
+    relation: str
+    alias: str
+    fields: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _unique(self.fields, "scan")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"{self.alias}.{name}" for name in self.fields)
+
+    def field_of(self, column: str) -> str:
+        """The relation's own name of an output column."""
+        return self.fields[self.columns.index(column)]
+
+    @property
+    def text(self) -> str:
+        return f"scan({self.relation} as {self.alias}: {', '.join(self.fields)})"
+
+
+@dataclass(frozen=True)
+class Constant(Node):
+    """One row without columns: what a SELECT without FROM reads."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def text(self) -> str:
+        return "one row"
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """Rows of the input for which the predicate is true."""
+
+    input: Node
+    predicate: Scalar
+
+    def __post_init__(self) -> None:
+        _known(self.predicate, self.input)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def text(self) -> str:
+        return f"filter({self.predicate.sql}, {self.input.text})"
+
+
+@dataclass(frozen=True)
+class Project(Node):
+    """One output row per input row."""
+
+    input: Node
+    outputs: tuple[tuple[str, Scalar], ...]
+
+    def __post_init__(self) -> None:
+        _unique(self.columns, "project")
+        for _, scalar in self.outputs:
+            _known(scalar, self.input)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outputs)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def source_of(self, column: str) -> str | None:
+        """The input column that an output column merely renames, or None."""
+        scalar = dict(self.outputs)[column]
+        return scalar.column if scalar.is_column else None
+
+    @property
+    def text(self) -> str:
+        outputs = ", ".join(f"{name}={scalar.sql}" for name, scalar in self.outputs)
+        return f"project({outputs}; {self.input.text})"
+
+
+@dataclass(frozen=True)
+class UnionAll(Node):
+    """All rows of all inputs, columns matched by position and named by the first input."""
+
+    branches: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        widths = {len(branch.columns) for branch in self.branches}
+        if len(widths) != 1:
+            raise InternalError(f"UNION ALL of inputs with {sorted(widths)} columns")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.branches[0].columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.branches
+
+    @property
+    def text(self) -> str:
+        return f"union({'; '.join(branch.text for branch in self.branches)})"
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    """The product of all inputs, kept where every condition is true."""
+
+    parts: tuple[Node, ...]
+    conditions: tuple[Scalar, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2:
+            raise InternalError("a join needs two inputs")
+        _unique(self.columns, "join")
+        for condition in self.conditions:
+            _known(condition, self)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column for part in self.parts for column in part.columns)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.parts
+
+    def part_of(self, column: str) -> int:
+        """Position of the input that has the column."""
+        return next(i for i, part in enumerate(self.parts) if column in part.columns)
+
+    @property
+    def text(self) -> str:
+        conditions = " and ".join(condition.sql for condition in self.conditions) or "true"
+        return f"join({conditions}; {'; '.join(part.text for part in self.parts)})"
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate: COUNT_STAR, COUNT, SUM, AVG, MIN or MAX of an input column."""
+
+    name: str
+    function: str
+    argument: str | None
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}={self.function}({self.argument or ''})"
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """One row per group of equal keys; without keys one row, even for no input."""
+
+    input: Node
+    keys: tuple[tuple[str, str], ...]
+    """(output name, input column)."""
+    calls: tuple[AggregateCall, ...]
+
+    def __post_init__(self) -> None:
+        _unique(self.columns, "aggregate")
+        wanted = [column for _, column in self.keys]
+        wanted += [call.argument for call in self.calls if call.argument is not None]
+        missing = [column for column in wanted if column not in self.input.columns]
+        if missing:
+            raise InternalError(f"aggregate over absent columns {missing}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.keys) + tuple(call.name for call in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def text(self) -> str:
+        keys = ", ".join(f"{name}={column}" for name, column in self.keys)
+        calls = ", ".join(call.text for call in self.calls)
+        return f"aggregate({keys}; {calls}; {self.input.text})"
+
+
+@dataclass(frozen=True)
+class Distinct(Node):
+    """Each distinct row of the input once."""
+
+    input: Node
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def text(self) -> str:
+        return f"distinct({self.input.text})"
+
+
+def _unique(names: tuple[str, ...], where: str) -> None:
+    folded = [name.casefold() for name in names]
+    twice = sorted({name for name in folded if folded.count(name) > 1})
+    if twice:
+        raise InternalError(f"{where} with columns of one name: {twice}")
+
+
+def _known(scalar: Scalar, node: Node) -> None:
+    missing = sorted(scalar.columns - set(node.columns))
+    if missing:
+        raise InternalError(f"{scalar.sql} reads absent columns {missing}")

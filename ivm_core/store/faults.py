@@ -1,0 +1,75 @@
+"""Named points before and after each durable write, where a crash test ends the process.
+
+`TIDEVIEW_KILL_AT=name` ends the process by SIGKILL the first time it passes that point,
+`TIDEVIEW_KILL_AT=name:3` the third time. Without it a point costs one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from ivm_core.model.errors import InternalError, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KILL_AT = "TIDEVIEW_KILL_AT"
+_WRITES = (
+    "table.create",
+    "ticklog.create",
+    "ticklog.entry_file",
+    "ticklog.commit",
+    "ticklog.fold",
+    "trace.file",
+    "trace.commit",
+    "trace.adopt",
+    "trace.compaction_file",
+    "trace.compaction",
+    "trace.sweep",
+)
+FAULT_POINTS: tuple[str, ...] = tuple(
+    f"{moment}:{write}" for write in _WRITES for moment in ("before", "after")
+)
+
+on_fault_point: Callable[[str], None] | None = None
+
+
+def fault_point(name: str) -> None:
+    """Pass a named point; a name that isn't in `FAULT_POINTS` is an `InternalError`."""
+    if on_fault_point is not None:
+        _check(name)
+        on_fault_point(name)
+
+
+def _check(name: str) -> None:
+    if name not in FAULT_POINTS:
+        raise InternalError(f"{name!r} is not a fault point")
+
+
+class KillAt:
+    """Ends this process by SIGKILL the n-th time it passes one point."""
+
+    def __init__(self, setting: str) -> None:
+        """Read `name` or `name:n`; anything else is a `UserError`."""
+        moment, _, rest = setting.partition(":")
+        write, _, count = rest.partition(":")
+        self.name = f"{moment}:{write}"
+        if self.name not in FAULT_POINTS or (count and not count.isdigit()):
+            raise UserError(
+                f"{KILL_AT}={setting} names no fault point",
+                fix=f"one of {', '.join(FAULT_POINTS)}, and :n for the n-th time",
+            )
+        self.left = int(count or 1)
+
+    def __call__(self, name: str) -> None:
+        """Count the point, and end the process when it is time."""
+        if name == self.name:
+            self.left -= 1
+            if self.left <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+if os.environ.get(KILL_AT):
+    on_fault_point = KillAt(os.environ[KILL_AT])

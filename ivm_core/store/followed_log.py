@@ -1,0 +1,146 @@
+"""What happened to a followed table between two versions, by the actions in its Delta log.
+
+Operation names are not looked at: a commit that says `dataChange: false` (OPTIMIZE) changes
+nothing, whatever it is called, and one that adds and removes is a change (RESTORE, overwrite).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
+
+from ivm_core.model.errors import HistoryLost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ivm_core.store.location import Location
+
+Kind = Literal["nothing", "insert_only", "changed", "schema_changed", "replaced"]
+CHANGE_FEED = "delta.enableChangeDataFeed"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceVersion:
+    """A version of a followed table; a table that was made again has another id."""
+
+    table_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A file that a commit added; `removed_at` is set where a later one rewrote it."""
+
+    path: str
+    version: int
+    rows: int
+    size: int
+    removed_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to expect between two versions.
+
+    `until` is the last version that can be read as deltas: where the schema changed, the one
+    before, and `stopped_by` says why. `change_feed`: all of the range has a change data feed.
+    """
+
+    kind: Kind
+    since: int
+    until: int
+    added: tuple[AddedFile, ...] = ()
+    change_feed: bool = False
+    deletion_vectors: bool = False
+    rows_added: int = 0
+    stopped_by: str = ""
+
+
+def classify_commits(
+    location: Location, since: int, until: int, schema: str, table_id: str, change_feed: bool
+) -> Change:
+    """Read the commits after `since` up to `until`; `HistoryLost` where one is missing.
+
+    Schema (as in the log), id and change data feed are those at `since`.
+    """
+    files: dict[str, AddedFile] = {}
+    removed = vectors = False
+    feed = change_feed
+    for version in range(since + 1, until + 1):
+        actions = list(_actions(location, version))
+        for body in (each["metaData"] for each in actions if "metaData" in each):
+            if body["id"] != table_id:
+                return Change("replaced", since, since, stopped_by=f"replaced at version {version}")
+            if _columns(body["schemaString"]) != _columns(schema):
+                partial = _change(files, removed, since, version - 1, feed, vectors)
+                why = f"the schema changed at version {version}"
+                kind = "schema_changed" if version - 1 == since else partial.kind
+                return replace(partial, kind=kind, stopped_by=why)
+            feed = feed and body.get("configuration", {}).get(CHANGE_FEED, "").lower() == "true"
+        for body in (each["remove"] for each in actions if "remove" in each):
+            removed = removed or body.get("dataChange", True)
+            vectors = vectors or bool(body.get("deletionVector"))
+            path = unquote(body["path"])
+            if path in files:
+                files[path] = replace(files[path], removed_at=version)
+        for body in (each["add"] for each in actions if "add" in each):
+            vectors = vectors or bool(body.get("deletionVector"))
+            if body.get("dataChange", True):
+                rows = json.loads(body.get("stats") or "{}").get("numRecords", -1)
+                path = unquote(body["path"])
+                files[path] = AddedFile(path, version, rows, body["size"])
+    return _change(files, removed, since, until, feed, vectors)
+
+
+def first_missing_file(location: Location, change: Change) -> str:
+    """A file that the range's change data feed needs and that is not there; empty for none."""
+    for version in range(change.since + 1, change.until + 1):
+        actions = list(_actions(location, version))
+        needed = [each["cdc"] for each in actions if "cdc" in each] or [
+            each[kind]
+            for each in actions
+            for kind in ("add", "remove")
+            if kind in each and each[kind].get("dataChange", True)
+        ]
+        for body in needed:
+            path = unquote(body["path"])
+            if "://" not in path and not location.exists(path):
+                return path
+    return ""
+
+
+def _change(
+    files: dict[str, AddedFile], removed: bool, since: int, until: int, feed: bool, vectors: bool
+) -> Change:
+    kind: Kind = "changed" if removed else "insert_only" if files else "nothing"
+    rows = sum(max(file.rows, 0) for file in files.values())
+    return Change(kind, since, until, tuple(files.values()), feed, vectors, rows)
+
+
+def _actions(location: Location, version: int) -> Iterator[dict[str, Any]]:
+    try:
+        text = location.read_bytes(f"_delta_log/{version:020d}.json").decode()
+    except FileNotFoundError as error:
+        raise HistoryLost(
+            f"version {version} is gone from the log of the table before it was read",
+            location.uri,
+        ) from error
+    return (json.loads(line) for line in text.splitlines() if line.strip())
+
+
+def _columns(schema: str) -> Any:
+    """The schema without what doesn't change rows: comments, defaults and the like."""
+    return _bare(json.loads(schema))
+
+
+def _bare(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_bare(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    bare = {key: _bare(value) for key, value in node.items() if key != "metadata"}
+    column = node.get("metadata", {}).get("delta.columnMapping.id")
+    return bare if column is None else {**bare, "column": column}

@@ -1,0 +1,139 @@
+"""Reads Parquet files that the flow wrote, decoding as little of them as a limit allows.
+
+A limited read takes three steps for each file: row groups whose statistics rule the limit out are
+skipped; of the others only the limited columns are decoded; the rest of the columns is decoded in
+those row groups that turn out to hold a hit. Row groups are worked on side by side.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from ivm_core.model.errors import CorruptStore
+from ivm_core.store.row_groups import ColumnRange, groups_within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ivm_core.store.limit import Limit
+    from ivm_core.store.location import Location
+
+_ROWS_AT_A_TIME = 1 << 17
+Piece: TypeAlias = "tuple[parquet.ParquetFile, list[int]]"
+
+
+class ParquetScan:
+    """The opened files of one table; footers are parsed once and the newest are kept."""
+
+    def __init__(self, location: Location, schema: pa.Schema, keep: int = 512) -> None:
+        """Read files below `location` as `schema`; at most `keep` stay open."""
+        self._location = location
+        self._schema = schema
+        self._keep = keep
+        self._open: OrderedDict[str, parquet.ParquetFile] = OrderedDict()
+        self._ranges: dict[str, dict[str, ColumnRange]] = {}
+
+    def read(
+        self, paths: Iterable[str], columns: Sequence[str], where: Limit | None = None
+    ) -> pa.Table:
+        """Rows of these files within the limit; a missing or damaged file is `CorruptStore`."""
+        wanted = pa.schema([self._schema.field(name) for name in columns])
+        limit = where.fitted(self._schema) if where else None
+        try:
+            pieces = [piece for path in paths for piece in self._pieces(path, limit)]
+            each_in_turn = map if len(pieces) <= 1 else _threads().map
+            parts = list(each_in_turn(lambda piece: _read_piece(piece, wanted, limit), pieces))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise CorruptStore(f"a file of {self._location.uri} can't be read: {error}") from error
+        return pa.concat_tables([wanted.empty_table(), *(part for part in parts if part)])
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Close files that are no longer part of the table."""
+        for path in paths:
+            self._open.pop(path, None)
+            self._ranges.pop(path, None)
+
+    def _pieces(
+        self, path: str, limit: Limit | None
+    ) -> list[tuple[parquet.ParquetFile, list[int]]]:
+        """The row groups to look at, in portions that one thread takes at a time."""
+        file = self._file(path)
+        count = file.num_row_groups
+        groups = list(range(count))
+        if limit is not None:
+            ranges = self._ranges.setdefault(path, {})
+            for column in limit.columns:
+                if column not in ranges:
+                    of = self._schema.field(column).type
+                    ranges[column] = ColumnRange.of(file.metadata, column, of)
+            groups = groups_within(ranges, limit, count)
+        if not groups:
+            return []
+        average = max(1, file.metadata.num_rows // max(1, count))
+        step = max(1, _ROWS_AT_A_TIME // average)
+        return [(file, groups[start : start + step]) for start in range(0, len(groups), step)]
+
+    def _file(self, path: str) -> parquet.ParquetFile:
+        found = self._open.get(path)
+        if found is None:
+            found = parquet.ParquetFile(
+                self._location.open_input(path),
+                pre_buffer=not self._location.is_local,
+                coerce_int96_timestamp_unit="us",
+            )
+            self._open[path] = found
+            if len(self._open) > self._keep:
+                self.forget([next(iter(self._open))])
+        else:
+            self._open.move_to_end(path)
+        return found
+
+
+def _read_piece(piece: Piece, wanted: pa.Schema, limit: Limit | None) -> pa.Table | None:
+    file, groups = piece
+    if limit is None:
+        return _decode(file, groups, wanted.names).cast(wanted)
+    keys = _decode(file, groups, limit.columns)
+    hits = pc.indices_nonzero(limit.mask(keys)).to_numpy().astype(np.int64)
+    if not len(hits):
+        return None
+    rest = [name for name in wanted.names if name not in limit.columns]
+    found = keys.take(pa.array(hits))
+    if rest:
+        others, places = _rows(file, groups, hits, rest)
+        for name in rest:
+            found = found.append_column(name, others[name].take(places))
+    return found.select(wanted.names).cast(wanted)
+
+
+def _rows(
+    file: parquet.ParquetFile, groups: list[int], hits: np.ndarray, columns: list[str]
+) -> tuple[pa.Table, pa.Array]:
+    """Decode only the row groups with hits, and say where the hits are among them."""
+    sizes = np.array([file.metadata.row_group(group).num_rows for group in groups])
+    ends = np.cumsum(sizes)
+    of_hit = np.searchsorted(ends, hits, side="right")
+    touched = np.unique(of_hit)
+    skips = sizes.copy()
+    skips[touched] = 0
+    skipped = np.cumsum(skips)
+    places = pa.array(hits - skipped[of_hit])
+    return _decode(file, [groups[each] for each in touched], columns), places
+
+
+def _decode(file: parquet.ParquetFile, groups: list[int], columns: Sequence[str]) -> pa.Table:
+    return file.read_row_groups(groups, columns=list(columns), use_threads=False)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="tideview-scan")

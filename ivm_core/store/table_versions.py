@@ -1,0 +1,251 @@
+"""A user's Delta table at its versions: which there are, what is in them.
+
+`deltalake` reads what it reads rightly. Tables with deletion vectors or column mapping are read
+through its scan: its Arrow dataset refuses the first and silently gives NULLs for the second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.sql.types import StructType
+
+from ivm_core.model.errors import HistoryLost, UserError
+from ivm_core.operators.arrow_types import arrow_schema, from_spark
+from ivm_core.store.followed_log import CHANGE_FEED, Change, SourceVersion, classify_commits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ivm_core.model.schema import Schema
+    from ivm_core.store.limit import Limit
+    from ivm_core.store.location import Location
+
+_T = TypeVar("_T")
+_KEPT_VERSIONS = 4
+_ROW_BYTES = 32
+_COMMIT = re.compile(r"\d{20}\.json")
+_GONE = ("not found", "no such file")
+
+
+class TableVersions:
+    """A Delta table that is only read."""
+
+    def __init__(self, location: Location) -> None:
+        """Point at a table; nothing is read before it is asked for."""
+        self.location = location
+        self._head: tuple[object, SourceVersion] | None = None
+        self._versions: dict[int, DeltaTable] = {}
+        self._datasets: dict[int, ds.Dataset] = {}
+        self._schemas: dict[int, Schema] = {}
+
+    # --- versions ---
+
+    def head(self) -> SourceVersion:
+        """The newest version; `UserError` where there is no Delta table."""
+        mark = self._newest_commit() if self.location.is_local else None
+        if mark is not None and self._head is not None and self._head[0] == mark:
+            return self._head[1]
+        table = self._load(None)
+        head = SourceVersion(str(table.metadata().id), table.version())
+        if self._head is not None and self._head[1].table_id != head.table_id:
+            self._forget()
+        self._keep(head.version, table)
+        self._head = (mark, head)
+        return head
+
+    def _newest_commit(self) -> object:
+        """Name, inode and time of the newest commit file: the same mark, the same head."""
+        log = self.location.path / "_delta_log"
+        try:
+            with os.scandir(log) as entries:
+                newest = max(
+                    (
+                        each
+                        for each in entries
+                        if each.name.endswith(".json") and each.name[:20].isdigit()
+                    ),
+                    key=lambda each: each.name,
+                    default=None,
+                )
+                if newest is None:
+                    return None
+                stat = os.stat(newest.path)
+        except FileNotFoundError:
+            return None
+        return newest.name, stat.st_ino, stat.st_mtime_ns
+
+    def classify(self, since: SourceVersion, until: SourceVersion) -> Change:
+        """What happened after `since` up to `until`; `HistoryLost` where the log is gone."""
+        if since.table_id != until.table_id:
+            return Change("replaced", since.version, since.version, stopped_by="another table id")
+        if until.version < since.version:
+            raise HistoryLost(
+                f"the table is at version {until.version}, version {since.version} was read before",
+                self.location.uri,
+            )
+        if since.version == until.version:
+            return Change("nothing", since.version, until.version)
+        table = self.opened(since.version)
+        return classify_commits(
+            self.location,
+            since.version,
+            until.version,
+            table.schema().to_json(),
+            since.table_id,
+            table.metadata().configuration.get(CHANGE_FEED, "").lower() == "true",
+        )
+
+    # --- what is in a version ---
+
+    def schema(self, version: int | None = None) -> Schema:
+        """The columns; types and names that can't be in a Z-set are refused."""
+        at = self.head().version if version is None else version
+        if at not in self._schemas:
+            while len(self._schemas) >= _KEPT_VERSIONS:
+                self._schemas.pop(next(iter(self._schemas)))
+            described = json.loads(self.opened(at).schema().to_json())
+            self._schemas[at] = from_spark(
+                StructType.fromJson(described), f"the Delta table {self.location.uri}"
+            )
+        return self._schemas[at]
+
+    def rows(self, version: int) -> int:
+        """About how many rows there are: by the log, or by size for files it has no count of."""
+        counts = add_actions(self.opened(version), "num_records")
+        sizes = add_actions(self.opened(version), "size_bytes")
+        return sum(
+            size // _ROW_BYTES if count is None else count
+            for count, size in zip(counts, sizes, strict=True)
+        )
+
+    def bytes(self, version: int) -> int:
+        """The size of the version's files."""
+        return sum(add_actions(self.opened(version), "size_bytes"))
+
+    def needs_scan(self, version: int) -> str:
+        """Why files of this version can't be read as plain Parquet; empty where they can."""
+        table = self.opened(version)
+        if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+            return "the table has column mapping"
+        protocol = table.protocol()
+        unknown = set(protocol.reader_features or ()) - {"timestampNtz", "v2Checkpoint"}
+        return f"the table uses {', '.join(sorted(unknown))}" if unknown else ""
+
+    def old_dataset(self, version: int) -> ds.Dataset | None:
+        """The version as an Arrow dataset; None where `needs_scan` says why not."""
+        if self.needs_scan(version):
+            return None
+        if version not in self._datasets:
+            self._datasets[version] = _dataset(self.opened(version))
+            while len(self._datasets) > _KEPT_VERSIONS:
+                self._datasets.pop(next(iter(self._datasets)))
+        return self._datasets[version]
+
+    def read(
+        self, version: int, columns: Sequence[str] | None = None, where: Limit | None = None
+    ) -> pa.Table:
+        """Rows of a version within the limit, without weights; `HistoryLost` if files are gone."""
+        whole = arrow_schema(self.schema(version))
+        names = list(columns) if columns is not None else whole.names
+        wanted = pa.schema([whole.field(name) for name in names])
+        limit = where.fitted(whole) if where else None
+
+        def scan() -> pa.Table:
+            dataset = self.old_dataset(version)
+            if dataset is not None:
+                condition = None if limit is None else limit.expression()
+                return dataset.to_table(columns=names, filter=condition).cast(wanted)
+            return self._scan(version, wanted, limit)
+
+        return self.guarded(scan, version)
+
+    def _scan(self, version: int, wanted: pa.Schema, limit: Limit | None) -> pa.Table:
+        whole = arrow_schema(self.schema(version))
+        read = list(dict.fromkeys([*wanted.names, *(limit.columns if limit else ())]))
+        types = pa.schema([whole.field(name) for name in read])
+        parts = [wanted.empty_table()]
+        for batch in pa.RecordBatchReader.from_stream(self.opened(version).scan(columns=read)):
+            part = pa.table(batch).select(read).cast(types)
+            if limit is not None:
+                part = part.filter(limit.mask(part))
+            parts.append(part.select(wanted.names))
+        return pa.concat_tables(parts)
+
+    def spark_frame(self, spark: SparkSession, version: int) -> DataFrame:
+        """The version as Spark's Delta reader gives it."""
+        reader = spark.read.format("delta").option("versionAsOf", version)
+        return reader.load(self.location.uri)
+
+    # --- opening ---
+
+    def opened(self, version: int) -> DeltaTable:
+        """The table at a version; `HistoryLost` where it can't be opened any more."""
+        if version not in self._versions:
+            self._keep(version, self._load(version))
+        return self._versions[version]
+
+    def _keep(self, version: int, table: DeltaTable) -> None:
+        self._versions[version] = table
+        while len(self._versions) > _KEPT_VERSIONS:
+            self._versions.pop(next(iter(self._versions)))
+
+    def _forget(self) -> None:
+        self._versions.clear()
+        self._datasets.clear()
+        self._schemas.clear()
+
+    def _load(self, version: int | None) -> DeltaTable:
+        options = self.location.storage_options or None
+        try:
+            return DeltaTable(self.location.uri, version=version, storage_options=options)
+        except TableNotFoundError as error:
+            raise UserError(
+                f"there is no Delta table at {self.location.uri}", fix="check the path or URI"
+            ) from error
+        except (DeltaError, OSError) as error:
+            if version is None:
+                raise UserError(
+                    f"the Delta table at {self.location.uri} can't be read: {error}"
+                ) from error
+            raise HistoryLost(
+                f"version {version} of the table can't be read any more: {error}",
+                self.location.uri,
+            ) from error
+
+    def guarded(self, read: Callable[[], _T], version: int) -> _T:
+        """What `read` gives; `HistoryLost` where files of the version are gone."""
+        try:
+            return read()
+        except (FileNotFoundError, DeltaError) as error:
+            if isinstance(error, DeltaError) and not any(
+                word in str(error).lower() for word in _GONE
+            ):
+                raise
+            raise HistoryLost(
+                f"files of version {version} can't be read any more: {error}", self.location.uri
+            ) from error
+
+
+def _dataset(table: DeltaTable) -> ds.Dataset:
+    options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+    return table.to_pyarrow_dataset(parquet_read_options=options)
+
+
+def add_actions(table: DeltaTable, column: str) -> list[Any]:
+    """One column of the table's list of files: path, size_bytes, num_records."""
+    values: list[Any] = (
+        pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True))
+        .read_all()[column]
+        .to_pylist()
+    )
+    return values

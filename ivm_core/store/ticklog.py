@@ -1,0 +1,202 @@
+"""The tick log: one Delta commit an entry, put at the expected version or refused.
+
+Entries are rows of a small Delta table. Files of single entries are folded, sixty-four of them
+into one and sixty-four such into a larger one, so that opening a long log reads few files; a fold
+is a commit of its own that changes no row.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from ivm_core.model.errors import CorruptStore, NewerFormat, NotAFlow, TickConflict
+from ivm_core.store.delta_actions import DataFile
+from ivm_core.store.faults import fault_point
+from ivm_core.store.owned_table import NoTable, OwnedTable, VersionTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ivm_core.store.location import Location
+
+FORMAT = "tideview.format"
+META = "tideview.meta"
+FOLD_EVERY = 64
+_UTC = pa.timestamp("us", tz="UTC")
+SCHEMA = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("kind", pa.string()),
+        ("tick", pa.int64()),
+        ("epoch", pa.int64()),
+        ("at", _UTC),
+        ("body", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the log; `at` is the UTC time of writing as ISO text, for people only."""
+
+    seq: int
+    kind: str
+    tick: int
+    epoch: int
+    at: str
+    body: dict[str, Any]
+
+
+class TickLog:
+    """All entries in order, and the one way to add the next."""
+
+    def __init__(self, table: OwnedTable) -> None:
+        """Read every entry; `CorruptStore` where some are missing. Use `create` or `open`."""
+        self._table = table
+        self._read: set[str] = set()
+        self._swept: list[DataFile] = []
+        self.entries: list[Entry] = []
+        self._read_new_files()
+
+    @classmethod
+    def create(cls, location: Location, format_version: int, meta: Mapping[str, Any]) -> TickLog:
+        """Make an empty log; `TickConflict` where there is one already."""
+        fault_point("before:ticklog.create")
+        properties = {
+            FORMAT: str(format_version),
+            META: json.dumps(dict(meta), sort_keys=True, separators=(",", ":")),
+        }
+        try:
+            table = OwnedTable.create(location, SCHEMA, properties)
+        except VersionTaken as error:
+            raise TickConflict("a flow was made here in the meantime", location.uri) from error
+        fault_point("after:ticklog.create")
+        return cls(table)
+
+    @classmethod
+    def open(cls, location: Location, newest_format: int | None = None) -> TickLog:
+        """Open a log: `NotAFlow` where there is none, `NewerFormat` past `newest_format`."""
+        try:
+            table = OwnedTable.open(location)
+        except NoTable as error:
+            raise NotAFlow("there is no flow here", location.uri) from error
+        if not table.properties.get(FORMAT, "").isdigit() or table.schema.names != SCHEMA.names:
+            raise NotAFlow("the Delta table here is not a flow's tick log", location.uri)
+        written = int(table.properties[FORMAT])
+        if newest_format is not None and written > newest_format:
+            raise NewerFormat(
+                f"the flow has format {written}, this version knows formats up to {newest_format}",
+                location.uri,
+            )
+        return cls(table)
+
+    @property
+    def version(self) -> int:
+        """The Delta version that this handle has seen."""
+        return self._table.version
+
+    @property
+    def format_version(self) -> int:
+        """The format that the flow was made with."""
+        return int(self._table.properties[FORMAT])
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What `create` was given."""
+        read: dict[str, Any] = json.loads(self._table.properties[META])
+        return read
+
+    def refresh(self) -> bool:
+        """Read entries that others have written since; whether there were any."""
+        before = len(self.entries)
+        if self._table.refresh():
+            self._read_new_files()
+        return len(self.entries) != before
+
+    def append(self, kind: str, tick: int, epoch: int, body: Mapping[str, Any]) -> Entry:
+        """Write the next entry; `TickConflict` when another writer was first.
+
+        `body` is JSON: values that JSON can't carry (NaN among them) are a `ValueError`.
+        """
+        now = datetime.now(UTC)
+        text = json.dumps(dict(body), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        entry = Entry(len(self.entries), kind, tick, epoch, now.isoformat(), json.loads(text))
+        fault_point("before:ticklog.entry_file")
+        file = self._write([entry])
+        fault_point("after:ticklog.entry_file")
+        fault_point("before:ticklog.commit")
+        try:
+            self._table.commit([file])
+        except VersionTaken as error:
+            self._table.location.delete(file.path)
+            raise TickConflict(
+                f"another writer has added to this flow since entry {len(self.entries)}",
+                self._table.location.uri,
+            ) from error
+        fault_point("after:ticklog.commit")
+        self.entries.append(entry)
+        self._read.add(file.path)
+        if len(self.entries) % FOLD_EVERY == 0:
+            self._fold()
+        return entry
+
+    def _fold(self) -> None:
+        """Replace the newest run of small files by one; a lost race leaves them as they are."""
+        size = FOLD_EVERY
+        while len(self.entries) % (size * FOLD_EVERY) == 0:
+            size *= FOLD_EVERY
+        small = [file for file in self._table.files.values() if file.rows < size]
+        if sum(file.rows for file in small) != size:
+            return
+        fault_point("before:ticklog.fold")
+        folded = self._write(self.entries[-size:])
+        try:
+            self._table.commit([folded], small, data_change=False)
+        except VersionTaken:
+            self._table.location.delete(folded.path)
+            return
+        fault_point("after:ticklog.fold")
+        self._read.add(folded.path)
+        for file in self._swept:
+            self._table.location.delete(file.path)
+        self._swept = small
+
+    def _write(self, entries: list[Entry]) -> DataFile:
+        rows = {name: [getattr(each, name) for each in entries] for name in SCHEMA.names[:4]}
+        rows["at"] = [datetime.fromisoformat(each.at) for each in entries]
+        rows["body"] = [
+            json.dumps(each.body, sort_keys=True, separators=(",", ":")) for each in entries
+        ]
+        path = f"n{entries[0].seq:012d}-{len(entries):06d}-{uuid.uuid4().hex}.parquet"
+        sink = pa.BufferOutputStream()
+        parquet.write_table(pa.table(rows, schema=SCHEMA), sink, compression="zstd")
+        content = sink.getvalue()
+        with self._table.location.open_output(path) as stream:
+            stream.write(content)
+        return DataFile(path, content.size, len(entries))
+
+    def _read_new_files(self) -> None:
+        fresh = [file for path, file in self._table.files.items() if path not in self._read]
+        found = {each.seq: each for file in fresh for each in self._rows(file)}
+        self.entries += [found[seq] for seq in sorted(found) if seq >= len(self.entries)]
+        self._read = set(self._table.files)
+        if any(entry.seq != at for at, entry in enumerate(self.entries)):
+            raise CorruptStore(f"entries are missing from the tick log {self._table.location.uri}")
+
+    def _rows(self, file: DataFile) -> Iterable[Entry]:
+        try:
+            with self._table.location.open_input(file.path) as stream:
+                columns = parquet.ParquetFile(stream).read().to_pydict()
+        except (OSError, pa.ArrowInvalid) as error:
+            raise CorruptStore(f"the tick log's file {file.path} can't be read: {error}") from error
+        for seq, kind, tick, epoch, at, body in zip(
+            *(columns[name] for name in SCHEMA.names), strict=True
+        ):
+            yield Entry(seq, kind, tick, epoch, at.isoformat(), json.loads(body))

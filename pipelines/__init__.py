@@ -1,0 +1,1 @@
+"""Pipelines: definitions, sensors and runnable examples put together from assets and resources."""

@@ -1,0 +1,1 @@
+"""Tideview on Dagster: the folders `assets`, `resources` and `pipelines` under one name."""
