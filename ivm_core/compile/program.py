@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.rules import optimise
@@ -67,6 +67,8 @@ class ViewProgram:
     clocks: tuple[str, ...]
     types: Mapping[str, str] = field(compare=False)
     """What Spark said of inner nodes: DDL by node text."""
+    rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Statements that were rendered before, by what they were rendered for."""
 
     @property
     def schema(self) -> Schema:

@@ -38,7 +38,6 @@ class ViewResult:
     digest: Digest = field(default_factory=Digest.zero)
     duration_ms: float = 0.0
     ways: dict[str, str] = field(default_factory=dict)
-    statements: dict[str, list[str]] = field(default_factory=dict)
 
 
 class ViewEvaluation:
@@ -80,7 +79,6 @@ class ViewEvaluation:
                 ) from error
             verb = "hydrated" if self.hydrates else run.way
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
-            result.statements[relation] = run.statements
             self._changes[relation] = run.change
             if stage.stage.aggregate is None and run.change is not None:
                 result.digest = run.digest

@@ -10,7 +10,6 @@ from ivm_core.compile.program import node_types, stage_catalog
 from ivm_core.compile.reach import ReachFinder
 from ivm_core.engine.checking import normalised_sql
 from ivm_core.engine.stage_run import statements_of
-from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import Aggregate, Constant, Distinct, Filter, Join, Node, Project, Scan
@@ -100,8 +99,7 @@ def _statements(stage: StageProgram, lowering: Lowering, program: ViewProgram) -
     body = stage.stage.body
     if stage.stage.aggregate is None:
         query = lowering.render(body, Form.DELTA)
-        types = {each.name: each.type for each in stage.output}
-        return [] if query is None else [text_of(consolidated(query, types), pretty=True)]
+        return [] if query is None else [text_of(query, pretty=True)]
     aggregate = statements_of(stage)
     fold = aggregate.fold(Form.DELTA, lowering, lowering.types(body))
     rows = aggregate.rows(with_old=True, with_redone=False, only_changed=False)

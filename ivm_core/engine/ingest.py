@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ivm_core.model.errors import ConstraintViolation
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.netting import net
+from ivm_core.operators.netting import net, stacked
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _resolved(
     keys = list(source.primary_key)
     parts = [batch.table]
     asked = [t.select(keys) for t in (batch.upserts, batch.delete_keys) if t is not None]
-    wanted = pa.concat_tables(asked)
+    wanted = stacked(*asked)
     held = net(_held(source, wanted, trace, committed), source.schema)
     found = _matching(held, wanted, keys)
     if batch.delete_keys is not None:
@@ -71,7 +71,7 @@ def _resolved(
         ones = pa.repeat(pa.scalar(1, pa.int64()), batch.upserts.num_rows)
         parts.append(batch.upserts.append_column(WEIGHT, ones))
     schema = batch.table.schema
-    return net(pa.concat_tables([part.cast(schema) for part in parts]), source.schema)
+    return net(stacked(*[part.cast(schema) for part in parts]), source.schema)
 
 
 def _check(
@@ -88,7 +88,7 @@ def _check_keys(
 ) -> None:
     keys = list(source.primary_key)
     held = _held(source, changes.select(keys), trace, committed)
-    after = net(pa.concat_tables([held, changes.select(held.column_names)]), source.schema)
+    after = net(stacked(held, changes.select(held.column_names)), source.schema)
     absent = after.filter(pc.less(after.column(WEIGHT), 0))
     if absent.num_rows:
         raise ConstraintViolation(
@@ -124,7 +124,7 @@ def _check_deletions(
     if not deletions.num_rows:
         return
     held = _held(source, deletions, trace, committed)
-    after = net(pa.concat_tables([held, deletions.select(held.column_names)]), source.schema)
+    after = net(stacked(held, deletions.select(held.column_names)), source.schema)
     absent = after.filter(pc.less(after.column(WEIGHT), 0))
     if absent.num_rows:
         names = list(source.schema.names)

@@ -18,7 +18,7 @@ from ivm_core.compile.program import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.operators.netting import net
+from ivm_core.operators.netting import net, stacked
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
@@ -151,7 +151,7 @@ class TickRelations:
             return None
         if change is None or change.table is None:
             return before
-        return pa.concat_tables([before, change.table.select(before.column_names)])
+        return stacked(before, change.table.select(before.column_names))
 
     def trace(self, name: str) -> Trace:
         """The rows trace of a fed source, view or node."""
@@ -185,7 +185,7 @@ class TickRelations:
     def _clock_change(self, name: str, since: int) -> Change | None:
         before, after = self._clock_rows(name, since), self._clock_rows(name, self.tick)
         gone = before.set_column(1, WEIGHT, pc.negate(before.column(WEIGHT)))
-        table = pa.concat_tables([gone.cast(after.schema), after])
+        table = stacked(gone.cast(after.schema), after)
         return local_change(net(table, self.schema(name)), self.schema(name))
 
     # --- readers that missed ticks ---
@@ -201,7 +201,7 @@ class TickRelations:
             table = now.table
             if table is None:
                 table = self.gears.read(now.rows).select(*schema.names, WEIGHT).toArrow()
-            missed = pa.concat_tables([missed, table.select(missed.column_names).cast(missed.schema)])
+            missed = stacked(missed, table.select(missed.column_names).cast(missed.schema))
         return local_change(net(missed, schema), schema)
 
     # --- followed tables ---

@@ -20,30 +20,39 @@ from ivm_core.model.errors import InternalError
 from ivm_core.operators.aggregate import AggregateStatements, keys_name, redone_name, state_name
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.consolidation import consolidated
+from ivm_core.operators.netting import net
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
-from ivm_core.operators.sql import relation as table_of
 from ivm_core.operators.sql import text_of
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 from ivm_core.compile.stages import scans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from ivm_core.compile.program import StageProgram
     from ivm_core.engine.evaluation import ViewEvaluation
-    from ivm_core.engine.gears import Rows
+    from ivm_core.engine.gears import Gears, Rows
     from ivm_core.model.schema import Schema
     from ivm_core.model.types import DataType
     from ivm_core.store.trace import Trace
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A rendered statement and the relations that it names."""
+
+    text: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Inlined:
     """A stage whose rows nobody keeps: its query becomes part of the statement that reads it."""
 
-    query: exp.Query
+    key: Hashable
+    build: Callable[[], exp.Query]
     reads: Mapping[str, Rows]
 
     @property
@@ -64,14 +73,19 @@ class StageRun(ABC):
         self.stage = stage
         self.dirty = dirty
         self.relations = view.relations
-        self.gears = view.relations.gears
         self.lowering = view.lowering(dirty)
         self.form = Form.NEW if view.hydrates else Form.DELTA
         self.way = "delta"
-        self.statements: list[str] = []
         self.change: Change | None = None
         self.digest = Digest.zero()
         self._unstored: list[tuple[Trace, pa.Table]] = []
+        inlined = tuple((name, each.key) for name, each in sorted(view.inlined.items()))
+        self._key = (stage.stage.relation, self.form, dirty, self.lowering.empty, inlined)
+
+    @property
+    def gears(self) -> Gears:
+        """Spark."""
+        return self.relations.gears
 
     def execute(self) -> None:
         """Run the stage's statements and store what comes out."""
@@ -85,39 +99,47 @@ class StageRun(ABC):
     # --- the two kinds of stage ---
 
     def _execute_rows(self) -> None:
-        query = self.lowering.render(self.stage.stage.body, self.form)
-        if query is not None:
-            finder = ReachFinder(self.view.catalog, self.dirty)
-            reads = self._inputs(query, finder.of_delta(self.stage.stage.body))
-            self._emit(consolidated(query, _types(self.stage.output)), reads)
+        body = self.stage.stage.body
+        statement = self._rendered("rows", lambda: self._final(self.lowering.render(body, self.form)))
+        if statement is not None:
+            self._emit(statement, self._inputs(statement, self._reach()))
 
     def _execute_aggregate(self, aggregate: AggregateStatements) -> None:
         body = self.stage.stage.body
-        fold = aggregate.fold(self.form, self.lowering, self.lowering.types(body))
+        fold = self._rendered(
+            "fold", lambda: aggregate.fold(self.form, self.lowering, self.lowering.types(body))
+        )
         folded: Rows | None = None
         if fold is not None:
-            finder = ReachFinder(self.view.catalog, self.dirty)
-            folded = self._fold(aggregate, fold, self._inputs(fold, finder.of_delta(body)))
+            folded = self._fold(aggregate, fold, self._inputs(fold, self._reach()))
         if folded is None and (aggregate.keys or not self.view.hydrates):
             return
         if folded is None:
-            folded = LocalRows(arrow_schema(aggregate.state_schema).empty_table(), aggregate.state_schema)
+            schema = aggregate.state_schema
+            folded = LocalRows(arrow_schema(schema).empty_table(), schema)
         reads: dict[str, Rows] = {state_name(aggregate.output, Form.DELTA): folded}
-        with_redone = False
+        redone = False
         if not self.view.hydrates:
             reads[state_name(aggregate.output, Form.OLD)] = self._old_state(aggregate, folded)
             if aggregate.is_extremal:
-                with_redone = self._redo(aggregate, folded, reads)
-        query = aggregate.rows(
-            with_old=not self.view.hydrates,
-            with_redone=with_redone,
-            only_changed=self.binds_whole_state and not self.view.hydrates,
-        )
+                redone = self._redo(aggregate, folded, reads)
+        if redone:
+            self.way = "delta, affected keys recomputed"
+
+        def rows() -> exp.Query:
+            return aggregate.rows(
+                with_old=not self.view.hydrates,
+                with_redone=redone,
+                only_changed=self.binds_whole_state and not self.view.hydrates,
+            )
+
         if self.stage.stage.keeps_rows:
-            self._emit(consolidated(query, _types(self.stage.output)), reads)
+            statement = self._rendered(f"output {redone}", lambda: self._final(rows()))
+            if statement is not None:
+                self._emit(statement, reads)
         else:
-            self.statements.append(text_of(query, pretty=True))
-            self.view.inlined[self.stage.stage.relation] = Inlined(query, reads)
+            key = (*self._key, self.binds_whole_state, redone)
+            self.view.inlined[self.stage.stage.relation] = Inlined(key, rows, reads)
 
     def _redo(
         self, aggregate: AggregateStatements, folded: Rows, reads: dict[str, Rows]
@@ -127,28 +149,58 @@ class StageRun(ABC):
         keys = self._reached_keys(aggregate, folded, reads)
         if keys is None:
             return False
-        self.way = "delta, affected keys recomputed"
         body = self.stage.stage.body
-        query = aggregate.extrema_of_keys(self.lowering, self.lowering.types(body))
-        redone_schema = aggregate.redone_schema
         name = redone_name(aggregate.output)
-        if query is None:
-            reads[name] = LocalRows(arrow_schema(redone_schema).empty_table(), redone_schema)
+        schema = aggregate.redone_schema
+        statement = self._rendered(
+            "redo", lambda: aggregate.extrema_of_keys(self.lowering, self.lowering.types(body))
+        )
+        if statement is None:
+            reads[name] = LocalRows(arrow_schema(schema).empty_table(), schema)
             return True
-        finder = ReachFinder(self.view.catalog, self.dirty)
         columns = tuple(theirs for _, theirs in aggregate.node.keys)
-        inputs = self._inputs(query, finder.of_keys(body, columns), _renamed(keys, columns))
+        reach = ReachFinder(self.view.catalog, self.dirty).of_keys(body, columns)
+        inputs = self._inputs(statement, reach, _renamed(keys, columns))
         inputs[keys_name(aggregate.output)] = keys
-        reads[name] = self._collect(query, inputs, redone_schema)
+        reads[name] = self._collect(statement, inputs, schema)
         return True
+
+    # --- statements ---
+
+    def _rendered(self, kind: str, build: Callable[[], exp.Query | None]) -> Statement | None:
+        """The statement, rendered once for each set of changed relations."""
+        key = (kind, self.gear, self._key)
+        cache = self.view.program.rendered
+        if key not in cache:
+            query = build()
+            cache[key] = None if query is None else self._statement(query)
+        return cache[key]
+
+    def _statement(self, query: exp.Query) -> Statement:
+        """The query with those of inlined stages in front."""
+        names = {table.name for table in query.find_all(exp.Table)}
+        for relation, inlined in self.view.inlined.items():
+            name = self._inlined_name(relation)
+            if name in names:
+                cte = exp.to_identifier(name, quoted=True)
+                query = query.with_(cte, as_=inlined.build(), copy=False)
+        names = {table.name for table in query.find_all(exp.Table)}
+        return Statement(text_of(query), frozenset(names))
+
+    def _reach(self) -> Reach:
+        return ReachFinder(self.view.catalog, self.dirty).of_delta(self.stage.stage.body)
+
+    def _final(self, query: exp.Query | None) -> exp.Query | None:
+        """The last query of a stage, as this gear runs it."""
+        return query
 
     # --- what statements read ---
 
     def _inputs(
-        self, query: exp.Query, reach: Reach, keys: pa.Table | None = None
+        self, statement: Statement, reach: Reach, keys: pa.Table | None = None
     ) -> dict[str, Rows]:
-        """Bind every relation that the query names."""
-        names = {table.name for table in query.find_all(exp.Table)}
+        """Bind every relation that the statement names."""
+        names = statement.names
         reads: dict[str, Rows] = {}
         body = self.stage.stage.body
         fields: dict[str, set[str]] = {}
@@ -179,17 +231,6 @@ class StageRun(ABC):
     def _inlined_name(self, relation: str) -> str:
         return bound_name(relation, Form.OLD if self.view.hydrates else Form.DELTA)
 
-    def _complete(self, query: exp.Query) -> str:
-        """The statement with the queries of inlined stages in front."""
-        names = {table.name for table in query.find_all(exp.Table)}
-        for relation, inlined in self.view.inlined.items():
-            name = self._inlined_name(relation)
-            if name in names:
-                cte = exp.to_identifier(name, quoted=True)
-                query = query.with_(cte, as_=inlined.query.copy(), copy=False)
-        self.statements.append(text_of(query, pretty=True))
-        return text_of(query)
-
     @abstractmethod
     def _before(
         self,
@@ -206,7 +247,7 @@ class StageRun(ABC):
 
     @abstractmethod
     def _fold(
-        self, aggregate: AggregateStatements, query: exp.Query, reads: Mapping[str, Rows]
+        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
         """Run the fold, store the change of the state, give it back; None for no rows."""
 
@@ -225,12 +266,12 @@ class StageRun(ABC):
         """Keys of the groups to recompute; None for no group."""
 
     @abstractmethod
-    def _collect(self, query: exp.Query, reads: Mapping[str, Rows], schema: Schema) -> Rows:
+    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
         """The rows of an intermediate result."""
 
     @abstractmethod
-    def _emit(self, query: exp.Query, reads: Mapping[str, Rows]) -> None:
-        """Run the last statement, store its rows and set `change` and `digest`."""
+    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
+        """Run the last statement, net and store its rows, set `change` and `digest`."""
 
     # --- traces ---
 
@@ -287,10 +328,10 @@ class LowGearRun(StageRun):
         return LocalRows(table, weighted(schema))
 
     def _fold(
-        self, aggregate: AggregateStatements, query: exp.Query, reads: Mapping[str, Rows]
+        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
         schema = aggregate.state_schema
-        table = self.gears.rows(self._complete(query), reads, schema)
+        table = self.gears.rows(statement.text, reads, schema)
         self._unstored.append((self._state_trace(aggregate), table))
         return LocalRows(table, schema) if table.num_rows else None
 
@@ -326,15 +367,18 @@ class LowGearRun(StageRun):
         if all(column.null_count == len(column) for column in gone):
             return None
         schema = aggregate.keys_schema
-        table = self.gears.rows(self._complete(aggregate.changed_extrema()), reads, schema)
+        statement = self._rendered("reached", aggregate.changed_extrema)
+        if statement is None:
+            raise InternalError("no statement finds reached extremes")
+        table = self.gears.rows(statement.text, reads, schema)
         return LocalRows(table, schema) if table.num_rows else None
 
-    def _collect(self, query: exp.Query, reads: Mapping[str, Rows], schema: Schema) -> Rows:
-        return LocalRows(self.gears.rows(self._complete(query), reads, schema), schema)
+    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
+        return LocalRows(self.gears.rows(statement.text, reads, schema), schema)
 
-    def _emit(self, query: exp.Query, reads: Mapping[str, Rows]) -> None:
+    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
         schema = self.stage.output
-        table = self.gears.rows(self._complete(query), reads, weighted(schema))
+        table = net(self.gears.rows(statement.text, reads, weighted(schema)), schema)
         self._unstored.append((self._rows_trace(), table))
         self.change = local_change(table, schema)
         if self.stage.stage.aggregate is None:
@@ -346,6 +390,9 @@ class HighGearRun(StageRun):
 
     gear = "high gear"
     binds_whole_state = True
+
+    def _final(self, query: exp.Query | None) -> exp.Query | None:
+        return None if query is None else consolidated(query, _types(self.stage.output))
 
     def _before(
         self,
@@ -374,13 +421,13 @@ class HighGearRun(StageRun):
         return FrameRows(frames[0].unionAll(frames[1]))
 
     def _fold(
-        self, aggregate: AggregateStatements, query: exp.Query, reads: Mapping[str, Rows]
+        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
         trace = self._state_trace(aggregate)
         schema = aggregate.state_schema
         target = trace.spark_target(self.relations.tick, self.relations.epoch)
         written = self.gears.write(
-            self._complete(query), reads, schema, target, self.relations.tick
+            statement.text, reads, schema, target, self.relations.tick
         )
         trace.adopt(self.relations.tick, self.relations.epoch)
         return StoredRows((target,), ticked(schema)) if written.rows else None
@@ -399,22 +446,24 @@ class HighGearRun(StageRun):
         self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
     ) -> LocalRows | None:
         schema = aggregate.keys_schema
-        query = aggregate.changed_extrema()
-        frame = self.gears.frame(self._complete(query), reads)
+        statement = self._rendered("reached", aggregate.changed_extrema)
+        if statement is None:
+            raise InternalError("no statement finds reached extremes")
+        frame = self.gears.frame(statement.text, reads)
         table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
         return LocalRows(table, schema) if table.num_rows else None
 
-    def _collect(self, query: exp.Query, reads: Mapping[str, Rows], schema: Schema) -> Rows:
-        frame = self.gears.frame(self._complete(query), reads)
+    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
+        frame = self.gears.frame(statement.text, reads)
         table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
         return LocalRows(table, schema)
 
-    def _emit(self, query: exp.Query, reads: Mapping[str, Rows]) -> None:
+    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
         schema = weighted(self.stage.output)
         trace = self._rows_trace()
         tick, epoch = self.relations.tick, self.relations.epoch
         target = trace.spark_target(tick, epoch)
-        written = self.gears.write(self._complete(query), reads, schema, target, tick)
+        written = self.gears.write(statement.text, reads, schema, target, tick)
         trace.adopt(tick, epoch)
         self.digest = written.digest
         if written.rows:

@@ -15,6 +15,7 @@ from ivm_core.model.digest import Digest
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.frame_checks import refusal_of
+from ivm_core.operators.netting import stacked
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.store.trace_files import Committed
 
@@ -148,5 +149,5 @@ def _collected(batch: BoundBatch) -> BoundBatch:
         rows = batch.frame.select(*[quote(name) for name in wanted.names]).toArrow()
     except Exception as error:
         raise refusal_of(error) or error from error
-    table = pa.concat_tables([batch.table.cast(wanted), rows.cast(wanted)])
+    table = stacked(batch.table.cast(wanted), rows.cast(wanted))
     return replace(batch, table=table, frame=None)

@@ -30,7 +30,7 @@ def accumulator_for(function: str, argument: DataType | None, prefix: str) -> Ac
             if argument.kind in INTEGER_BITS:
                 return ExactInteger(prefix, function, argument)
             if argument.kind in FLOAT_KINDS:
-                return ExactDouble(prefix, function)
+                return ExactDouble(prefix, function, argument)
             if isinstance(argument, Decimal):
                 return ExactDecimal(prefix, function, argument)
             raise Unsupported(

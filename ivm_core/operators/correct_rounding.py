@@ -17,18 +17,10 @@ from ivm_core.operators.formula import formula
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_SHIFT = """
-LEAST(s.e + 1076, CASE
-    WHEN ABS(s.h) >= 18014398509481984 THEN 0
-    WHEN ABS(s.h) >= 70368744177664 THEN 8
-    WHEN ABS(s.h) >= 274877906944 THEN 16
-    WHEN ABS(s.h) >= 1073741824 THEN 24
-    ELSE 32 END)
-"""
+_SHIFT = "GREATEST(0, LEAST(32, s.e + 1076, 55 - LENGTH(BIN(ABS(s.h)))))"
 _TAKE_IN = """
-(SHIFTLEFT(s.h, {shift}) + SHIFTRIGHT({digit}, 32 - {shift}))
-| IF(({digit} & (SHIFTLEFT(CAST(1 AS BIGINT), 32 - {shift}) - 1)) = 0,
-     CAST(0 AS BIGINT), CAST(1 AS BIGINT))
+(SHIFTLEFT(s.h, {shift}) + SHIFTRIGHTUNSIGNED(SHIFTLEFT({digit}, {shift}), 32))
+| LEAST(SHIFTLEFT({digit}, {shift}) & CAST(4294967295 AS BIGINT), CAST(1 AS BIGINT))
 """
 _ROUND = f"""
 AGGREGATE(:digits, STRUCT(:top AS h, :exponent AS e), (s, digit) -> TRANSFORM(
@@ -45,7 +37,7 @@ AGGREGATE(
                      (s.r * 4294967296 + digit) % :n AS r)),
         t -> STRUCT({_TAKE_IN.format(shift="t.shift", digit="t.q")} AS h,
                     s.e - t.shift AS e, t.r AS r))[0],
-    s -> STRUCT(s.h | IF(s.r = 0, CAST(0 AS BIGINT), CAST(1 AS BIGINT)) AS h, s.e AS e))
+    s -> STRUCT(s.h | LEAST(s.r, CAST(1 AS BIGINT)) AS h, s.e AS e))
 """
 
 

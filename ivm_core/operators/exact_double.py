@@ -51,7 +51,7 @@ CASE
     ELSE CAST(GREATEST(-{HIGHEST_BIN}, FLOOR((LOG2(ABS(:x)) + 24) / 64)) AS INT)
 END
 """
-_INTEGER = f"""
+_WHOLE = f"""
 CASE
     WHEN :bin = 0 THEN :x * {_two_to(-UNIT)}
     WHEN :bin > {HIGHEST_BIN} THEN CAST(1 AS DOUBLE)
@@ -86,6 +86,7 @@ class ExactDouble(Counted):
     """SUM or AVG of FLOAT or DOUBLE."""
 
     function: Literal["SUM", "AVG"]
+    argument_type: DataType
 
     @property
     def result_type(self) -> DataType:
@@ -103,27 +104,27 @@ class ExactDouble(Counted):
         return (AccColumn(self.named("bin"), INT),)
 
     def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
-        """The bin, and x in units of the bin's lowest place: an integer of up to 128 bits, in halves."""
+        """The bin, and x in units of the bin's lowest place: an integer of up to 128 bits."""
         names = self.bindings()
-        (x,) = names.bind(x=formula("CAST(:x AS DOUBLE)", x=required(argument)))
+        x = required(argument)
+        if self.argument_type != DOUBLE:
+            (x,) = names.bind(x=formula("CAST(:x AS DOUBLE)", x=x))
         (place,) = names.bind(bin=formula(_BIN, x=x))
-        (whole,) = names.bind(whole=formula(_INTEGER, x=x, bin=place))
-        (high,) = names.bind(high=formula(f"RINT(:x * {_two_to(-64)})", x=whole))
-        names.bind(low=formula(f":x - :high * {_two_to(64)}", x=whole, high=high))
+        names.bind(whole=formula(_WHOLE, x=x, bin=place))
         return names.levels
 
     @property
     def fold(self) -> Level:
         """Σ weight and Σ weight·dᵢ."""
-        digits = []
-        for half in ("low", "high"):
-            x = column(self.named(half))
-            upper = formula(f"RINT(:x * {_two_to(-32)})", x=x)
-            digits.append(formula(f"CAST(:x - :upper * {_two_to(32)} AS BIGINT)", x=x, upper=upper))
-            digits.append(formula("CAST(:upper AS BIGINT)", upper=upper))
-        sums = [weighted_sum(digit) for digit in digits]
+        whole = column(self.named("whole"))
+        upper = [formula(f"RINT(:x * {_two_to(-32 * i)})", x=whole) for i in (1, 2, 3)]
+        digits = [
+            formula(f":this - :next * {_two_to(32)}", this=this, next=following)
+            for this, following in zip([whole, *upper], upper, strict=False)
+        ]
+        sums = [weighted_sum(formula("CAST(:d AS BIGINT)", d=d)) for d in (*digits, upper[-1])]
         return (
-            self.counting(self.named("x")),
+            self.counting(self.named("whole")),
             *zip((self.named(digit) for digit in _DIGITS), sums, strict=True),
         )
 

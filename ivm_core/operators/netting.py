@@ -7,34 +7,59 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivm_core.model.errors import UserError
 from ivm_core.model.names import WEIGHT
+from ivm_core.model.types import FLOAT_KINDS, Array, Struct
 from ivm_core.operators.row_identity import encoded_rows
 
 if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
 
-_ENCODED = "_tv_encoded"
+_LARGEST_WEIGHT = (1 << 63) - 1
 
 
 def net(table: pa.Table, schema: Schema) -> pa.Table:
-    """The rows of a weighted table, netted; those that cancel out are gone."""
+    """The rows of a weighted table, netted, in the order of their first coming.
+
+    Those that cancel out are gone. A sum beyond BIGINT is a `UserError`.
+    """
     names = list(schema.names)
-    if not table.num_rows:
-        return table.select([*names, WEIGHT])
-    if all(_is_flat(table.schema.field(name).type) for name in names):
-        summed = table.group_by(names).aggregate([(WEIGHT, "sum")])
-        netted = summed.rename_columns([*names, WEIGHT]).select([*names, WEIGHT])
-    else:
-        encoded = pa.array(encoded_rows(table, schema), pa.binary())
-        numbered = pa.table(
-            {_ENCODED: encoded, WEIGHT: table.column(WEIGHT), "row": range(table.num_rows)}
+    table = table.select([*names, WEIGHT])
+    if table.num_rows > 1:
+        is_flat = all(
+            not isinstance(each.type, Array | Struct) and each.type.kind not in FLOAT_KINDS
+            for each in schema
         )
-        groups = numbered.group_by(_ENCODED).aggregate([(WEIGHT, "sum"), ("row", "min")])
-        netted = table.select(names).take(groups.column("row_min"))
-        netted = netted.append_column(WEIGHT, groups.column(f"{WEIGHT}_sum"))
-    kept = netted.filter(pc.not_equal(netted.column(WEIGHT), 0))
-    return kept.combine_chunks()
+        if is_flat and _sums_fit(table.column(WEIGHT)):
+            grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+            table = grouped.rename_columns([*names, WEIGHT])
+        else:
+            table = _net_by_encoding(table, schema)
+    return table.filter(pc.not_equal(table.column(WEIGHT), 0)).combine_chunks()
 
 
-def _is_flat(of: pa.DataType) -> bool:
-    return not (pa.types.is_nested(of) or pa.types.is_floating(of))
+def stacked(*tables: pa.Table) -> pa.Table:
+    """The rows of tables with the same columns, whatever each says of NULLs."""
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _sums_fit(weights: pa.ChunkedArray) -> bool:
+    extremes = pc.min_max(weights).as_py()
+    widest = max(abs(extremes["min"]), abs(extremes["max"]))
+    return bool(widest * len(weights) <= _LARGEST_WEIGHT)
+
+
+def _net_by_encoding(table: pa.Table, schema: Schema) -> pa.Table:
+    first: dict[bytes, int] = {}
+    sums: dict[bytes, int] = {}
+    weights = table.column(WEIGHT).to_pylist()
+    for index, (row, weight) in enumerate(zip(encoded_rows(table, schema), weights, strict=True)):
+        first.setdefault(row, index)
+        sums[row] = sums.get(row, 0) + weight
+    if any(abs(total) > _LARGEST_WEIGHT for total in sums.values()):
+        raise UserError(
+            "the weights of a row add up to more than BIGINT holds",
+            fix="use weights of less than 2**62",
+        )
+    kept = table.select(list(schema.names)).take(pa.array(first.values(), pa.int64()))
+    return kept.append_column(WEIGHT, pa.array(sums.values(), pa.int64()))

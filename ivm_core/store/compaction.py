@@ -121,7 +121,7 @@ class Compaction:
         if ends["min"] is None:
             return []
         name = f"{merged_name(ends['min'], ends['max'], uuid.uuid4().hex)}.parquet"
-        return [write_file(self.trace.location, name, rows)]
+        return [write_file(self.trace.location, name, rows, self.trace.cluster_by)]
 
 
 def compact(
@@ -158,7 +158,7 @@ def merge_small(trace: Trace, committed: Committed) -> list[str]:
     first, last = small[0].first_tick, max(file.last_tick for file in small)
     name = f"{merged_name(first, last, uuid.uuid4().hex)}.parquet"
     fault_point("before:trace.compaction_file")
-    merged = write_file(trace.location, name, rows)
+    merged = write_file(trace.location, name, rows, trace.cluster_by)
     fault_point("after:trace.compaction_file")
     fault_point("before:trace.compaction")
     try:

@@ -183,8 +183,15 @@ class TickLog:
         return DataFile(path, content.size, len(entries))
 
     def _read_new_files(self) -> None:
-        fresh = [file for path, file in self._table.files.items() if path not in self._read]
-        found = {each.seq: each for file in fresh for each in self._rows(file)}
+        """Take in files that were not read yet; a writer may fold them away meanwhile."""
+        while True:
+            fresh = [file for path, file in self._table.files.items() if path not in self._read]
+            try:
+                found = {each.seq: each for file in fresh for each in self._rows(file)}
+                break
+            except CorruptStore:
+                if not self._table.refresh():
+                    raise
         self.entries += [found[seq] for seq in sorted(found) if seq >= len(self.entries)]
         self._read = set(self._table.files)
         if any(entry.seq != at for at, entry in enumerate(self.entries)):

@@ -1,0 +1,110 @@
+"""What a set of views looks like before any of it is registered: order, inputs, columns.
+
+For tools that show views, or decide what to do with them, without a flow and without Spark. Types
+are Spark's to say when a view is registered; everything here comes from the text alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.frontend.sql import parse_statement, parse_view
+from ivm_core.model.errors import DuplicateName, UserError
+from ivm_core.model.names import check_relation_name
+from ivm_core.model.schema import Field, Schema
+from ivm_core.model.types import STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class ViewText:
+    """A view as someone wrote it, and where, for messages."""
+
+    name: str
+    sql: str
+    where: str
+
+
+@dataclass(frozen=True)
+class ViewOutline:
+    """What a view's text says of it."""
+
+    name: str
+    sql: str
+    reads: tuple[str, ...]
+    """Sources and views that it reads directly."""
+    columns: tuple[str, ...]
+    fingerprint: str
+    """Identity of the parsed query and of its sources' columns: layout and comments don't count."""
+
+
+def outline_views(
+    sources: Mapping[str, Schema], views: Mapping[str, ViewText]
+) -> tuple[ViewOutline, ...]:
+    """The views, inputs first.
+
+    Raises what registering them would, as far as that needs no Spark: `InvalidName`,
+    `DuplicateName`, `SqlError`, `UnknownName`, `Unsupported`; a cycle is a `UserError`.
+    """
+    _check_names(sources, views)
+    spelled = {name.casefold(): name for name in views}
+    catalog = dict(sources)
+    outlines = []
+    for name in _ordered(views, spelled):
+        text = views[name]
+        parsed = parse_view(text.sql, catalog, text.where)
+        columns = parsed.plan.columns
+        # the types of computed columns are not known here, and parsing does not look at them
+        catalog[name] = Schema(tuple(Field(column, STRING) for column in columns))
+        declared = "; ".join(f"{s}: {sources[s].ddl}" for s in parsed.reads if s in sources)
+        content = f"{parsed.plan.text} | {declared}"
+        fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
+        outlines.append(ViewOutline(name, text.sql, parsed.reads, columns, fingerprint))
+    return tuple(outlines)
+
+
+def _check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
+    taken: dict[str, str] = {}
+    for name, kind in (*((s, "source") for s in sources), *((v, "view") for v in views)):
+        check_relation_name(name, kind)
+        other = taken.get(name.casefold())
+        if other is not None:
+            where = views[name].where if name in views else ""
+            raise DuplicateName(f"{kind} {name} has the name of {other}", where)
+        taken[name.casefold()] = f"{kind} {name}"
+
+
+def _ordered(views: Mapping[str, ViewText], spelled: Mapping[str, str]) -> list[str]:
+    reads = {name: _views_in(text, spelled) for name, text in views.items()}
+    ordered: dict[str, None] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            circle = " reads ".join((*path[path.index(name) :], name))
+            raise UserError(
+                f"views read each other in a circle: {circle}",
+                where=views[name].where,
+                fix="let one of them read what the other reads",
+            )
+        if name not in ordered:
+            for read in reads[name]:
+                visit(read, (*path, name))
+            ordered[name] = None
+
+    for name in views:
+        visit(name, ())
+    return list(ordered)
+
+
+def _views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:
+    """Views whose names stand where tables do, unless a CTE of the query has that name."""
+    tree = parse_statement(text.sql, text.where)
+    own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
+    named = {table.name.casefold() for table in tree.find_all(exp.Table)}
+    return sorted(spelled[name] for name in (named - own) & set(spelled))

@@ -1,0 +1,1 @@
+"""The demo's pipeline: a small shop, declared by its folder, and the trade that changes it."""
