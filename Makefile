@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+UI_ARGS ?=
 WORKERS ?= 2
 
 help: ## this list
@@ -51,13 +52,12 @@ bench: setup ## the speed tables (long)
 nightly: setup ## the tests that are too long for every change
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m nightly --timeout 3600 $(PYTEST_ARGS)
 
-ui: setup ## Dagster's web interface on the demo's pipeline
-	DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)/.dagster} && export DAGSTER_HOME && mkdir -p "$$DAGSTER_HOME" && \
-		$(BIN)/dagster dev -w workspace.yaml
+ui: setup ## Dagster's web interface on the demo's pipeline, with a feeder that changes its sources
+	exec $(BIN)/python -m tideview.pipelines.ui $(UI_ARGS)
 
 lock: ## resolve requirements.lock anew from pyproject.toml
 	$(BIN)/python tools/setup.py --lock
 
 clean: ## remove .venv, caches and what runs left behind
-	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build .demo .dagster
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build .tideview .tmp_dagster_home_*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ivm_core import IvmError, UserError
+from ivm_core import InvalidName, IvmError, UserError
 from ivm_core.api.outline import ViewOutline, ViewText, outline_views
+from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Schema, parse_schema
 
 if TYPE_CHECKING:
@@ -77,10 +78,11 @@ def load_pipeline(folder: str | Path) -> Pipeline:
     """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file."""
     root = Path(folder)
     declared = _Declaration(root / DECLARATION)
+    name, description = declared.name(), declared.text("description", "")
     sources = tuple(declared.sources())
     texts = {view.name: view for view in _view_texts(root)}
     outlines = outline_views({source.name: source.schema for source in sources}, texts)
-    return Pipeline(declared.text("name"), declared.text("description", ""), sources, outlines)
+    return Pipeline(name, description, sources, outlines)
 
 
 def leading_comment(sql: str) -> str:
@@ -124,6 +126,12 @@ class _Declaration:
                 f"the file is not YAML: {error.problem}", where=f"{file}{line}"
             ) from error
         self._content = self._mapping(content, "", _PIPELINE_KEYS)
+
+    def name(self) -> str:
+        try:
+            return check_relation_name(self.text("name"), "pipeline")
+        except InvalidName as error:
+            raise InvalidName(error.what, self._where("name"), error.fix) from error
 
     def text(self, key: str, default: str | None = None) -> str:
         return self._text(self._content, key, key, default)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.batch import DeltaBatch
+from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.core import Engine
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
@@ -15,22 +18,37 @@ from ivm_core.engine.functions import Function
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.watching import Watch
-from ivm_core.model.errors import ClosedFlow, NotIncremental, UserError, WrongThread
+from ivm_core.model.errors import ClosedFlow, NotIncremental, Unsupported, UserError, WrongThread
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import parse_schema
+from ivm_core.model.types import FLOAT_KINDS
+from ivm_core.store.followed import FollowedTable
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from os import PathLike
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.engine.summary import StepSummary
-    from ivm_core.store.followed import FollowedTable
 
+NO_KEYS = FLOAT_KINDS | {"ARRAY", "STRUCT"}
+P = ParamSpec("P")
+R = TypeVar("R")
 Changes = Any  # a DeltaBatch, rows, an Arrow table, a pandas or Spark DataFrame
+
+
+def _spark_left_alone(method: Callable[Concatenate[IncrementalFlow, P], R]) -> Callable[Concatenate[IncrementalFlow, P], R]:
+    """The method, with the caller's active Spark session as it was when it is done."""
+
+    @wraps(method)
+    def call(flow: IncrementalFlow, *args: P.args, **kwargs: P.kwargs) -> R:
+        engine = flow._engine
+        with active_session_kept(lambda: engine.spark):
+            return method(flow, *args, **kwargs)
+
+    return call
 
 
 class IncrementalFlow:
@@ -60,6 +78,8 @@ class IncrementalFlow:
         `read_only` is given. A directory with something else in it is `NotAFlow`, a flow that a
         newer version has written `NewerFormat`.
         """
+        if not isinstance(path, str | PathLike):
+            raise UserError(f"{path!r} is not a path or URI", fix="give a directory or a URI")
         engine = Engine(Location(path), spark)
         if not read_only:
             engine.recover()
@@ -83,7 +103,7 @@ class IncrementalFlow:
         check_relation_name(name, "source")
         where = f"source {name}"
         if delta_table is None:
-            if schema is None:
+            if not isinstance(schema, str):
                 raise UserError(
                     "a source needs a schema or a Delta table",
                     where=where,
@@ -93,7 +113,7 @@ class IncrementalFlow:
             kind: str = FED
             options: dict[str, Any] = {}
         else:
-            table = _followed(delta_table)
+            table = FollowedTable(engine.table_location(str(delta_table)))
             columns = table.schema()
             if schema is not None and parse_schema(schema, where).ddl != columns.ddl:
                 raise UserError(
@@ -104,13 +124,22 @@ class IncrementalFlow:
             kind = DELTA
             options = {"table": table.location.uri}
         given = [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
-        keys = tuple(columns.field(key).name for key in given)
+        keys = tuple(columns.field(str(key)).name for key in given)
         if len(set(keys)) != len(keys):
             raise UserError(
                 f"the primary key ({', '.join(keys)}) names a column twice", where=where
             )
+        for key in keys:
+            if columns.field(key).type.kind in NO_KEYS:
+                raise Unsupported(
+                    f"a primary key of type {columns.field(key).type.ddl}",
+                    position=f"{where}, column {key}",
+                    reason="values that are equal in SQL can differ in their bits, or none compare",
+                    rewrite="use a key of integers, text, decimals, dates or times",
+                )
         engine.add_source(SourceDefinition(name, kind, columns, keys, options))
 
+    @_spark_left_alone
     def register_view(self, name: str, sql: str, *, hydrate: bool = False) -> None:
         """Declare a view as a SELECT over sources and views.
 
@@ -123,8 +152,9 @@ class IncrementalFlow:
             raise UserError("a view's SQL is text", where=f"view {name}", fix="give a SELECT")
         engine.add_view(name, sql)
         if hydrate and not engine.history.states[engine.view_name(name)].upto:
-            engine.tick({}, pull=False, views=[name])
+            engine.tick({}, pull=False, hydrate=True, views=[name])
 
+    @_spark_left_alone
     def register_function(
         self,
         name: str,
@@ -136,7 +166,8 @@ class IncrementalFlow:
         """Let views call a Python function; needed again in every process that ticks them.
 
         `deterministic=True` is your word that equal arguments give equal results, whenever and
-        wherever it runs; without it the function is refused.
+        wherever it runs; without it the function is refused. A name that Spark has a function of
+        is `DuplicateName`, a return type that Spark doesn't know `UserError`.
         """
         engine = self._engine
         check_relation_name(name, "function")
@@ -146,12 +177,11 @@ class IncrementalFlow:
                 reason="a view of it has no one meaning unless equal arguments give equal results",
                 rewrite="register it with deterministic=True if that is so",
             )
-        known = Function(name, function, return_type)
-        engine.functions[name] = known
-        engine.gears.register(known)
+        engine.add_function(Function(name, function, return_type))
 
     # --- ticks ---
 
+    @_spark_left_alone
     def tick(
         self,
         changes: str | Mapping[str, Changes] | None = None,
@@ -171,10 +201,18 @@ class IncrementalFlow:
         engine = self._engine
         if isinstance(views, str):
             views = [views]
+        if batch_id is not None and not (isinstance(batch_id, str) and batch_id):
+            raise UserError(f"batch_id={batch_id!r} is not a text", where="batch_id=")
         given = _given(changes, delta)
         batches = {}
         for name, batch in given.items():
             stored = engine.source_name(name)
+            if stored in batches:
+                raise UserError(
+                    f"tick got two batches for source {stored}",
+                    where=f"source {stored}",
+                    fix="add them up: DeltaBatch.of(…) + DeltaBatch.of(…)",
+                )
             source = engine.history.sources[stored]
             if source.kind != FED:
                 raise UserError(
@@ -195,6 +233,7 @@ class IncrementalFlow:
 
     # --- reading ---
 
+    @_spark_left_alone
     def snapshot(self, view: str, at: int | None = None) -> DataFrame:
         """A view's (or fed source's) rows as of the newest tick, or of tick `at`.
 
@@ -202,6 +241,7 @@ class IncrementalFlow:
         """
         return Reader(self._engine).snapshot(view, at)
 
+    @_spark_left_alone
     def changes(self, view: str, since: int = 0) -> DataFrame:
         """What changed after tick `since`: the view's columns with `_weight` and `_tick`."""
         return Reader(self._engine).changes(view, since)
@@ -219,14 +259,17 @@ class IncrementalFlow:
         root = self._engine.layout.root
         return Watch(Engine(root, None), view, since, wait, DeltaBatch.of)
 
+    @_spark_left_alone
     def explain(self, view: str) -> Explanation:
         """The normalised query, the verdict and reason per node, and the compiled statements."""
         return explain(self._engine, view)
 
+    @_spark_left_alone
     def check(self, view: str) -> Comparison:
         """Compare a view with its normalised query, run from scratch at the view's frontier."""
         return compare_with_query(self._engine, view)
 
+    @_spark_left_alone
     def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
         return replay(self._engine, from_tick, to_tick)
@@ -311,10 +354,3 @@ def _given(
             fix='call tick("source", changes) or tick({"source": changes})',
         )
     return changes
-
-
-def _followed(table: str | PathLike[str]) -> FollowedTable:
-    from ivm_core.engine.core import table_location
-    from ivm_core.store.followed import FollowedTable
-
-    return FollowedTable(table_location(str(table)))

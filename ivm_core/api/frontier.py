@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.engine.core import FORMAT, table_location
+from ivm_core.engine.core import FORMAT
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
@@ -66,7 +66,7 @@ def read_frontier(path: str | PathLike[str]) -> Frontier:
 
 def newest_version(table: str | PathLike[str]) -> SourceVersion:
     """The newest version of a Delta table, from its log; `UserError` where there is no table."""
-    return FollowedTable(table_location(str(table))).head()
+    return FollowedTable(Location(table)).head()
 
 
 def _view(history: History, name: str) -> ViewFrontier:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend.sql import parse_statement, parse_view
-from ivm_core.model.errors import DuplicateName, UserError
+from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import STRING
@@ -72,10 +72,13 @@ def outline_views(
 def _check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
     taken: dict[str, str] = {}
     for name, kind in (*((s, "source") for s in sources), *((v, "view") for v in views)):
-        check_relation_name(name, kind)
+        where = views[name].where if kind == "view" else ""
+        try:
+            check_relation_name(name, kind)
+        except InvalidName as error:
+            raise InvalidName(error.what, where or error.where, error.fix) from error
         other = taken.get(name.casefold())
         if other is not None:
-            where = views[name].where if name in views else ""
             raise DuplicateName(f"{kind} {name} has the name of {other}", where)
         taken[name.casefold()] = f"{kind} {name}"
 

@@ -107,7 +107,7 @@ class Lowering:
 def _check(node: Node, form: Form, query: exp.Query) -> None:
     """What an operator renders has the node's columns, and a weight unless it is plain."""
     wanted = list(node.columns)
-    if form is not Form.PLAIN or isinstance(node, Constant):
+    if form is not Form.PLAIN:
         wanted.append(WEIGHT)
     given = query.named_selects
     if list(given) != wanted:

@@ -10,17 +10,19 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sqlglot import exp
+
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import Stage, cut, physical_names
 from ivm_core.compile.totality import column_type
-from ivm_core.model.errors import InternalError
+from ivm_core.model.errors import InternalError, Unsupported
 from ivm_core.model.names import quote
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.operator import Form
-from ivm_core.operators.sql import scalar_of, text_of, tree_of
-from ivm_core.plan.nodes import CLOCKS, Aggregate, Filter, Join, Node, Project, UnionAll
+from ivm_core.operators.sql import column_scalar, scalar_of, select, text_of, tree_of
+from ivm_core.plan.nodes import CLOCKS, Aggregate, Distinct, Filter, Join, Node, Project, UnionAll
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -212,29 +214,52 @@ def _with_common_types(plan: Node, catalog: Mapping[str, Schema], types: TypeBoo
     def rule(node: Node) -> Node:
         if not isinstance(node, UnionAll):
             return node
-        whole = list(types.types(node, catalog).values())
-        branches = []
-        for branch in node.branches:
-            own = types.types(branch, catalog)
-            outputs: list[tuple[str, Scalar]] = []
-            for (column, found), wanted in zip(own.items(), whole, strict=True):
-                outputs.append((column, _cast(column, found, wanted)))
-            same = all(scalar.is_column for _, scalar in outputs)
-            branches.append(branch if same else Project(branch, tuple(outputs)))
-        return UnionAll(tuple(branches))
+        try:
+            whole = list(types.types(node, catalog).values())
+        except Unsupported:
+            # all branches of a column are untyped NULLs: what is above gives it a type, or refuses
+            return node
+        return UnionAll(tuple(_cast_all(each, whole, catalog, types) for each in node.branches))
 
     return rewrite(plan, rule)
 
 
-def _cast(column: str, found: DataType, wanted: DataType) -> Scalar:
-    from sqlglot import exp
-
-    from ivm_core.operators.sql import column as column_tree
-
-    tree = column_tree(column)
+def _cast_all(
+    branch: Node, wanted: list[DataType], catalog: Mapping[str, Schema], types: TypeBook
+) -> Node:
+    """The branch with its columns in these types."""
+    try:
+        found = list(types.types(branch, catalog).values())
+    except Unsupported:
+        return _cast_below(branch, wanted, catalog, types)
     if found == wanted:
-        return scalar_of(tree)
-    return scalar_of(exp.cast(tree, wanted.ddl, dialect="spark"))
+        return branch
+    triples = zip(branch.columns, found, wanted, strict=True)
+    outputs = [
+        (name, column_scalar(name) if has == wants else _cast(column_scalar(name), wants))
+        for name, has, wants in triples
+    ]
+    return Project(branch, tuple(outputs))
+
+
+def _cast_below(
+    branch: Node, wanted: list[DataType], catalog: Mapping[str, Schema], types: TypeBook
+) -> Node:
+    """Casts where the untyped NULLs are written, so that no relation has them as a column."""
+    if isinstance(branch, Project):
+        pairs = zip(branch.outputs, wanted, strict=True)
+        outputs = tuple((name, _cast(scalar, wants)) for (name, scalar), wants in pairs)
+        return Project(branch.input, outputs)
+    if isinstance(branch, UnionAll):
+        return UnionAll(tuple(_cast_all(each, wanted, catalog, types) for each in branch.branches))
+    if isinstance(branch, Distinct):
+        return Distinct(_cast_all(branch.input, wanted, catalog, types))
+    types.types(branch, catalog)
+    return branch
+
+
+def _cast(scalar: Scalar, wanted: DataType) -> Scalar:
+    return scalar_of(exp.cast(tree_of(scalar), wanted.ddl, dialect="spark"))
 
 
 def _refuse_random(plan: Node, catalog: Mapping[str, Schema], analyser: Analyser) -> None:
@@ -254,10 +279,6 @@ def _refuse_random(plan: Node, catalog: Mapping[str, Schema], analyser: Analyser
         query = Lowering(catalog, {}).render(source, Form.PLAIN)
         if query is None:
             continue
-        from sqlglot import exp
-
-        from ivm_core.operators.sql import select
-
         counts = [exp.Count(this=tree_of(scalar)) for scalar in scalars]
         relations = {name: relation_schema(name, catalog) for name in source.relations}
         names = [scalar.sql for scalar in scalars]

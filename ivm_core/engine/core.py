@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
 
 from ivm_core.compile.program import ViewProgram, compile_view
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.certificate import certificate, summary_of
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition, ViewDefinition
-from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
+from ivm_core.engine.evaluation import ViewEvaluation, ViewResult, spark_message
+from ivm_core.engine.functions import called
 from ivm_core.engine.gears import Gears
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
@@ -30,6 +35,7 @@ from ivm_core.model.errors import (
     NotAFlow,
     SourceReplaced,
     TickConflict,
+    TickFailed,
     UnknownName,
     Unsupported,
     UserError,
@@ -51,7 +57,11 @@ if TYPE_CHECKING:
     from ivm_core.operators.bound_batch import BoundBatch
     from ivm_core.store.ticklog import Entry
 
+TABLE_NAME = re.compile(r"(?:[A-Za-z_]\w*|`[^`]+`)(?:\.(?:[A-Za-z_]\w*|`[^`]+`)){0,2}")
+log = logging.getLogger(__name__)
+
 FORMAT = 1
+FIRST_COMMIT = "_delta_log/00000000000000000000.json"
 KNOWN = {"ticks", "sources", "views", "writer.lock"}
 
 
@@ -65,13 +75,12 @@ class Engine:
         self.history = History()
         self.history.catch_up(self.log.entries)
         self.functions: dict[str, Function] = {}
-        self._spark = spark
+        self.spark = spark
         self._gears: Gears | None = None
         self._programs: dict[str, ViewProgram] = {}
         self._followed: dict[str, FollowedTable] = {}
         self._lock = WriterLock(root)
         self._epoch: int | None = None
-        self._recovered: StepSummary | None = None
 
     # --- parts ---
 
@@ -79,9 +88,9 @@ class Engine:
     def gears(self) -> Gears:
         """Spark, started when first needed."""
         if self._gears is None:
-            if self._spark is None:
-                self._spark = _active_spark() or local_spark()
-            self._gears = Gears(self._spark)
+            if self.spark is None:
+                self.spark = _active_spark() or local_spark()
+            self._gears = Gears(self.spark)
             for function in self.functions.values():
                 self._gears.register(function)
         return self._gears
@@ -121,8 +130,19 @@ class Engine:
         """The table that a followed source reads."""
         if name not in self._followed:
             source = self.history.sources[name]
-            self._followed[name] = FollowedTable(table_location(source.options["table"]))
+            self._followed[name] = FollowedTable(Location(source.options["table"]))
         return self._followed[name]
+
+    def table_location(self, table: str) -> Location:
+        """Where a Delta table is, given by path, URI or a name that Spark knows."""
+        location = Location(table)
+        if not TABLE_NAME.fullmatch(table) or location.exists("_delta_log"):
+            return location
+        try:
+            detail = self.gears.spark.sql(f"DESCRIBE DETAIL {table}").first()
+        except PySparkException:
+            return location  # and there the error says that there is no table
+        return location if detail is None else Location(detail["location"])
 
     # --- definitions ---
 
@@ -165,7 +185,7 @@ class Engine:
         program = self._compile(name, sql, analyser, {})
         self._check_against_spark(program, analyser)
         self.begin_writing()
-        used = {f: self.functions[f].fingerprint for f in self._functions_in(sql)}
+        used = {each.name: each.fingerprint for each in called(self.functions.values(), sql)}
         definition = ViewDefinition(
             name, sql, program.schema.ddl, program.types, program.fingerprint, used
         )
@@ -198,9 +218,48 @@ class Engine:
         self.begin_writing()
         self._append(entry.kind, self.history.tick, entry.body)
 
-    def _functions_in(self, sql: str) -> list[str]:
-        text = sql.casefold()
-        return [name for name in self.functions if f"{name.casefold()}(" in text.replace(" ", "")]
+    def add_function(self, function: Function) -> None:
+        """Make a function known to views; one of Spark's own is never replaced."""
+        where = f"function {function.name}"
+        same = [each for each in self.functions if each.casefold() == function.name.casefold()]
+        if not same and self.gears.low.catalog.functionExists(function.name):
+            raise DuplicateName(f"Spark has a function {function.name}", where=where)
+        if not callable(function.code):
+            raise UserError(f"{function.code!r} can't be called", where=where, fix="give a function")
+        try:
+            self.gears.register(function)
+        except PySparkException as error:
+            raise UserError(
+                f"Spark doesn't take the function: {spark_message(error)}",
+                where=where,
+                fix="give a return type such as DOUBLE or ARRAY<STRING>",
+            ) from error
+        for each in same:
+            del self.functions[each]
+        self.functions[function.name] = function
+
+    def _missing_functions(self, views: Iterable[str]) -> dict[str, str]:
+        """Functions that these views call and that are not registered as they were, with a view."""
+        return {
+            name: view
+            for view in views
+            for name, fingerprint in self.history.views[view].functions.items()
+            if name not in self.functions or self.functions[name].fingerprint != fingerprint
+        }
+
+    def _check_functions(self, views: Iterable[str]) -> None:
+        for name, view in self._missing_functions(views).items():
+            if name in self.functions:
+                raise DefinitionConflict(
+                    f"the function {name} is not the one that view {view} was registered with",
+                    where=f"view {view}",
+                    fix="register the function as it was, and the changed one under another name",
+                )
+            raise UnknownName(
+                f"view {view} calls the function {name}, which this process has not registered",
+                where=f"view {view}",
+                fix=f'call flow.register_function("{name}", …, deterministic=True) after open',
+            )
 
     def _stored_name(self, name: str) -> str | None:
         known = [*self.history.sources, *self.history.views]
@@ -238,14 +297,24 @@ class Engine:
         self.log.refresh()
         self.history.catch_up(self.log.entries)
         self.layout.refresh()
+        if self.history.pending is not None:
+            self._check_functions(self.history.pending.body["views"])
         self._take_epoch()
         if self.history.pending is not None:
-            self._recovered = self._finish_killed(self.history.pending)
+            self._finish_killed(self.history.pending)
 
     def recover(self) -> None:
         """Finish a killed tick, unless its writer is still alive."""
-        if self.history.pending is not None and self._lock.try_take():
-            self.begin_writing()
+        pending = self.history.pending
+        if pending is None or self._missing_functions(pending.body["views"]):
+            return
+        if self._lock.try_take():
+            try:
+                self.begin_writing()
+            except BaseException as error:
+                self.close()
+                if not isinstance(error, TickConflict):
+                    raise
 
     def _take_epoch(self) -> None:
         epoch = self.history.epoch + 1
@@ -274,11 +343,16 @@ class Engine:
         logical_time: datetime | None = None,
         batch_id: str | None = None,
         pins: Mapping[str, dict[str, Any]] | None = None,
+        hydrate: bool = False,
     ) -> StepSummary:
-        """One atomic step; raises with nothing changed, or commits."""
+        """One atomic step; raises with nothing changed, or commits.
+
+        `pull` reads what is new in followed tables, `hydrate` only those that were never read.
+        """
         started = time.perf_counter()
         self.begin_writing()
         selected = self._selected(views)
+        self._check_functions(selected)
         if batch_id is not None and batch_id in self.history.batches:
             tick = self.history.batches[batch_id]
             note = f"batch {batch_id} was taken by tick {tick} already"
@@ -288,6 +362,8 @@ class Engine:
         notes: list[str] = []
         if pull:
             pins, notes = self._pins()
+        elif hydrate:
+            pins, notes = self._pins(only_new=True)
         staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
         try:
             staged = {name: staging.stage(batch) for name, batch in batches.items()}
@@ -305,7 +381,7 @@ class Engine:
             if staging.has_written:
                 self._epoch_is_spent()
             raise
-        return self._evaluate(tick, intent, staged, started)
+        return self._finish(tick, intent, staged, started)
 
     def gears_if_needed(self) -> Gears:
         """Spark for those who may not need it."""
@@ -316,7 +392,7 @@ class Engine:
             raise InternalError("writing without an epoch")
         return self._epoch
 
-    def _evaluate(
+    def _finish(
         self,
         tick: int,
         intent: Mapping[str, Any],
@@ -325,6 +401,36 @@ class Engine:
         *,
         recovered: bool = False,
     ) -> StepSummary:
+        """Evaluate and commit, or abort; a tick that ends otherwise stays pending."""
+        try:
+            self._evaluate(tick, intent, staged, started, recovered=recovered)
+        except BaseException:
+            if self.history.pending is not None:
+                self._epoch_is_spent()  # and the next write begins by finishing this tick
+            raise
+        notes = self._maintained()
+        duration = (time.perf_counter() - started) * 1000
+        return summary_of(self.history, tick, duration_ms=duration, notes=notes)
+
+    def _maintained(self) -> tuple[str, ...]:
+        """Compact; the tick is committed by now, so what goes wrong here can only be told."""
+        programs = [self.program(view) for view in self.history.views]
+        try:
+            maintain(self.layout, self.history, programs, self._writing())
+        except Exception as error:
+            log.warning("compaction is left for later", exc_info=True)
+            return (f"compaction is left for later: {type(error).__name__}: {error}",)
+        return ()
+
+    def _evaluate(
+        self,
+        tick: int,
+        intent: Mapping[str, Any],
+        staged: Mapping[str, Staged | None],
+        started: float,
+        *,
+        recovered: bool = False,
+    ) -> None:
         moment = datetime.fromisoformat(intent["logical_time"])
         relations = self._relations(tick, moment, intent["pins"])
         for name, change in staged.items():
@@ -341,7 +447,9 @@ class Engine:
                 results[view] = ViewEvaluation(self.program(view), relations, upto).run()
         except Exception as error:
             self._abort(tick, error)
-            raise
+            if isinstance(error, IvmError):
+                raise
+            raise _unforeseen(error) from error
         evaluated = time.perf_counter()
         body = certificate(
             self.history,
@@ -362,11 +470,6 @@ class Engine:
             programs={view: self.program(view) for view in intent["views"]},
         )
         self._append("commit", tick, body)
-        programs = [self.program(view) for view in self.history.views]
-        maintain(self.layout, self.history, programs, self._writing())
-        return summary_of(
-            self.history, tick, duration_ms=(time.perf_counter() - started) * 1000
-        )
 
     def _relations(
         self, tick: int, moment: datetime, pins: Mapping[str, dict[str, Any]]
@@ -410,11 +513,10 @@ class Engine:
         self._epoch_is_spent()
 
     def _epoch_is_spent(self) -> None:
-        """Leftovers of this attempt must never count: the next attempt has another epoch."""
-        if self._epoch is not None:
-            self._take_epoch()
+        """Leftovers of this attempt must never count: the next write takes another epoch."""
+        self._epoch = None
 
-    def _finish_killed(self, pending: Entry) -> StepSummary:
+    def _finish_killed(self, pending: Entry) -> None:
         """Run a killed tick again with the same pins, batches and logical time."""
         started = time.perf_counter()
         staging = Staging(
@@ -426,7 +528,7 @@ class Engine:
         }
         intent = dict(pending.body)
         self._append("intent", pending.tick, intent)
-        return self._evaluate(pending.tick, intent, staged, started, recovered=True)
+        self._finish(pending.tick, intent, staged, started, recovered=True)
 
     def _selected(self, views: Sequence[str] | None) -> list[str]:
         if views is None:
@@ -465,17 +567,23 @@ class Engine:
             )
         return given
 
-    def _pins(self) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    def _pins(self, *, only_new: bool = False) -> tuple[dict[str, dict[str, Any]], list[str]]:
         """The versions of followed tables that a tick reads."""
         pins: dict[str, dict[str, Any]] = {}
         notes: list[str] = []
         for name, source in self.history.sources.items():
-            if source.kind != DELTA:
+            if source.kind != DELTA or (only_new and name in self.history.pins):
                 continue
             table = self.followed(name)
             head = table.head()
             before = self.history.pins.get(name)
             version = head.version
+            if before is None and table.schema(version).ddl != source.schema.ddl:
+                raise SourceReplaced(
+                    f"the table of source {name} has the columns ({table.schema(version).ddl}), "
+                    f"it was registered with ({source.schema.ddl})",
+                    where=f"source {name}, {source.options['table']}",
+                )
             if before is not None:
                 since = SourceVersion(before["table_id"], int(before["version"]))
                 change = table.classify(since, head)
@@ -503,17 +611,16 @@ class Engine:
         return pins, notes
 
 
-def table_location(table: str) -> Location:
-    """The location of a Delta table given by path or URI."""
-    return Location(table)
-
-
 def _open_log(layout: Layout) -> TickLog:
     root = layout.root
-    if layout.log.exists():
+    if layout.log.exists(FIRST_COMMIT):
         return TickLog.open(layout.log, FORMAT)
-    found = [entry.path for entry in root.list()] if root.exists() else []
-    strange = sorted(name for name in found if name.split("/")[0] not in KNOWN)
+    if root.is_local and root.exists() and not root.path.is_dir():
+        raise NotAFlow("this is a file", where=root.uri)
+    # a process that was killed while it made a flow leaves the log's folder without a commit
+    found = [entry.path for entry in root.list()]
+    strange = sorted(name for name in found if name not in KNOWN)
+    strange += [f"ticks/{each.path}" for each in layout.log.list() if each.path != "_delta_log"]
     if strange:
         raise NotAFlow(
             f"the directory holds something else: {', '.join(strange[:5])}", where=root.uri
@@ -523,6 +630,14 @@ def _open_log(layout: Layout) -> TickLog:
         return TickLog.create(layout.log, FORMAT, {})
     except TickConflict:
         return TickLog.open(layout.log, FORMAT)
+
+
+def _unforeseen(error: Exception) -> IvmError:
+    """What is not an error of ours, as one."""
+    what = f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError | PySparkException):
+        return TickFailed(f"the tick can't be evaluated: {what}", cause=type(error).__name__)
+    return InternalError(f"a tick ended with {what}")
 
 
 def _active_spark() -> SparkSession | None:

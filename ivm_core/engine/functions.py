@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,15 @@ class Function:
         digest.update(repr(getattr(self.code, "__defaults__", None)).encode())
         digest.update(self.return_type.encode())
         return digest.hexdigest()[:16]
+
+
+def called(functions: Iterable[Function], sql: str) -> list[Function]:
+    """The functions that a text calls; one that is only mentioned in a string counts as well."""
+    return [
+        each
+        for each in functions
+        if re.search(rf"(?<!\w){re.escape(each.name)}`?\s*\(", sql, re.IGNORECASE)
+    ]
 
 
 def _add_code(code: Any, digest: Any) -> None:

@@ -8,6 +8,7 @@ touched, and the settings that change meaning are pinned.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -106,6 +107,8 @@ class Gears:
         self.low = _session(spark, {**PINNED, **LOW})
         self.high = _session(spark, {**PINNED, **HIGH})
         self.statements = 0
+        # what Spark refuses is raised with its text; it need not be logged as well
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
     def rows(self, sql: str, relations: Mapping[str, Rows], schema: Schema) -> pa.Table:
         """Run in the low gear; the result on the driver, with the schema's types."""
@@ -122,29 +125,27 @@ class Gears:
         `schema` has the columns that are written; a `_weight` among them counts in the digest.
         """
         with self._bound(self.high, relations):
-            self.statements += 1
-            frame = self.high.sql(sql)
-            frame = frame.select(
-                *[F.col(quote(each.name)).cast(each.type.ddl) for each in schema],
-                F.lit(tick).cast("bigint").alias("_tick"),
-            )
-            observation = Observation()
-            weighted = "_weight" in schema.names
+            return self.write_frame(self.high.sql(sql), schema, target, tick)
+
+    def write_frame(self, frame: DataFrame, schema: Schema, target: str, tick: int) -> Written:
+        """Write a frame of any session, as `write` does."""
+        self.statements += 1
+        frame = frame.select(
+            *[F.col(quote(each.name)).cast(each.type.ddl) for each in schema],
+            F.lit(tick).cast("bigint").alias("_tick"),
+        )
+        observation = Observation()
+        weighted = "_weight" in schema.names
+        measures = [F.count("*").alias("rows")]
+        if weighted:
             columns = tuple(each for each in schema if each.name != "_weight")
-            limbs = [
-                F.expr(text_of(tree)).alias(name)
-                for name, tree in digest_aggregates(Schema(columns, internal=True))
-            ]
-            measures = [
-                F.expr("COUNT_IF(`_weight` < 0)").alias("deletions"),
-                F.expr("SUM(`_weight`)").alias("net"),
-                *limbs,
-            ]
-            frame = frame.observe(
-                observation, F.count("*").alias("rows"), *(measures if weighted else ())
-            )
-            frame.write.mode("overwrite").options(**SPARK_WRITE_OPTIONS).parquet(target)
-            seen = observation.get
+            limbs = digest_aggregates(Schema(columns, internal=True))
+            measures += [F.expr(text_of(tree)).alias(name) for name, tree in limbs]
+            measures.append(F.expr("COUNT_IF(`_weight` < 0)").alias("deletions"))
+            measures.append(F.expr("SUM(`_weight`)").alias("net"))
+        frame = frame.observe(observation, *measures)
+        frame.write.mode("overwrite").options(**SPARK_WRITE_OPTIONS).parquet(target)
+        seen = observation.get
         if not weighted or not seen["rows"]:
             return Written(int(seen["rows"]), Digest.zero(), 0, 0)
         return Written(
@@ -187,7 +188,11 @@ class Gears:
     @contextmanager
     def _bound(self, session: SparkSession, relations: Mapping[str, Rows]) -> Iterator[None]:
         for name, rows in relations.items():
-            self._frame(session, rows).createOrReplaceTempView(quote(name))
+            frame = self._frame(session, rows)
+            if session is self.low:
+                # one partition by declaration, so that no exchange is planned
+                frame = frame.coalesce(1)
+            frame.createOrReplaceTempView(quote(name))
         try:
             yield
         finally:
@@ -197,7 +202,9 @@ class Gears:
     @staticmethod
     def _frame(session: SparkSession, rows: Rows) -> DataFrame:
         if isinstance(rows, LocalRows):
-            return session.createDataFrame(rows.table, to_spark(rows.schema))
+            # Spark 4.2 stops reading a table's batches at the first empty one
+            table = rows.table.combine_chunks()
+            return session.createDataFrame(table, to_spark(rows.schema))
         if isinstance(rows, FrameRows):
             return rows.frame
         if not rows.uris:

@@ -64,7 +64,7 @@ def _resolved(
                 f"delete_keys names {len(absent)} keys that {source.name} doesn't hold",
                 where=f"source {source.name}",
                 fix="leave them out; nothing of this batch was applied",
-                keys=tuple(absent[:SHOWN]),
+                keys=tuple(key[0] if len(keys) == 1 else key for key in absent[:SHOWN]),
             )
     parts.append(found.set_column(found.num_columns - 1, WEIGHT, pc.negate(found.column(WEIGHT))))
     if batch.upserts is not None:

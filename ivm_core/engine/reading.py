@@ -35,18 +35,18 @@ class Reader:
         """Rows of a view or source as of a tick, each as often as it is there."""
         stored, schema = self.relation(name)
         history = self._engine.history
-        tick = self._checked(at, "at")
+        tick = self.checked(at, "at")
         source = history.sources.get(stored)
         if source is not None and source.kind == DELTA:
             pins = history.pins_at.get(tick, {})
             if stored not in pins:
                 raise OutOfRange(f"tick {tick} has not read {stored}", fix="tick the flow first")
             version = int(pins[stored]["version"])
-            return self._engine.followed(stored).spark_frame(self._engine.gears.high, version)
+            return self._engine.followed(stored).spark_frame(self._engine.gears.spark, version)
         trace = self.trace(stored)
         files = trace.files(history.committed, tick)
         rows = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=tick)
-        return unweighted(netted(self._engine.gears.read(rows), schema), schema)
+        return unweighted(netted(self._frame(rows), schema), schema)
 
     def changes(self, name: str, since: int) -> DataFrame:
         """Net changes per tick after `since`, with `_weight` and `_tick`."""
@@ -59,7 +59,7 @@ class Reader:
                 reason="a followed table is its own history",
                 rewrite=f"read the change data feed of {source.options['table']}",
             )
-        tick = self._checked(since, "since")
+        tick = self.checked(since, "since")
         files = self.trace(stored).files(history.committed, None, tick)
         rows = StoredRows(
             tuple(file.uri for file in files),
@@ -67,7 +67,12 @@ class Reader:
             at=history.tick,
             since=tick,
         )
-        return netted(self._engine.gears.read(rows), schema, per_tick=True)
+        return netted(self._frame(rows), schema, per_tick=True)
+
+    def _frame(self, rows: StoredRows) -> DataFrame:
+        """Rows in the user's own session, so that they go with the user's other frames."""
+        gears = self._engine.gears
+        return gears.frame_in(gears.spark, rows)
 
     def relation(self, name: str) -> tuple[str, Schema]:
         """The stored name and columns of a view or source; UnknownName with what there is."""
@@ -87,7 +92,8 @@ class Reader:
             return self._engine.layout.source_rows(name, schema, source.primary_key)
         return self._engine.layout.stage_rows(name, schema)
 
-    def _checked(self, tick: int | None, argument: str) -> int:
+    def checked(self, tick: int | None, argument: str) -> int:
+        """The tick that is meant, the newest for None; OutOfRange for one that isn't there."""
         newest = self._engine.history.tick
         if tick is None:
             return newest

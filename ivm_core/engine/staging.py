@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ivm_core.engine.gears import FrameRows, StoredRows
+from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.ingest import netted_changes
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import Change, local_change
@@ -113,15 +113,8 @@ class Staging:
         schema = weighted(source.schema)
         target = trace.spark_target(self._tick, self._epoch)
         self.has_written = True
-        columns = ", ".join(quote(name) for name in schema.names)
         try:
-            written = gears.write(
-                f"SELECT {columns} FROM `@batch`",
-                {"@batch": FrameRows(batch.frame)},
-                schema,
-                target,
-                self._tick,
-            )
+            written = gears.write_frame(batch.frame, schema, target, self._tick)
         except Exception as error:
             raise refusal_of(error) or error from error
         if written.deletions or self._repeats_keys(source, target, written.rows):

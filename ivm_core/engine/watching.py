@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ivm_core.engine.reading import Reader
-from ivm_core.model.errors import OutOfRange
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.netting import net
 
@@ -40,10 +39,7 @@ class Watch(Generic[B]):
         self._engine = engine
         self._reader = Reader(engine)
         self.view, self._schema = self._reader.relation(view)
-        newest = engine.history.tick
-        if since is not None and not 0 <= since <= newest:
-            raise OutOfRange(f"since={since!r} is not a tick of this flow", fix=f"0 to {newest}")
-        self.since = newest if since is None else since
+        self.since = self._reader.checked(since, "since")
         self._wait = wait
         self._batch = batch
 

@@ -2,129 +2,175 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.frontend import functions
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ivm_core.frontend.positions import Positions
+
 NOT_YET = "this version maintains filters, inner joins, UNION ALL, GROUP BY and DISTINCT"
-SESSION_FUNCTIONS = frozenset(
-    "current_user session_user user current_catalog current_database current_schema "
-    "current_timezone version input_file_name input_file_block_start "
-    "input_file_block_length spark_partition_id monotonically_increasing_id "
-    "typeof_session current_role current_path".split()
+WHEN_READING = "leave it out of the view and apply it when reading the snapshot"
+MAINTAINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+MODIFIERS = (
+    ("order", "ORDER BY"),
+    ("limit", "LIMIT"),
+    ("offset", "OFFSET"),
+    ("sort", "SORT BY"),
+    ("cluster", "CLUSTER BY"),
+    ("distribute", "DISTRIBUTE BY"),
+    ("qualify", "QUALIFY"),
+    ("windows", "WINDOW"),
+    ("laterals", "LATERAL VIEW"),
+    ("pivots", "PIVOT"),
+    ("sample", "TABLESAMPLE"),
+    ("match", "MATCH_RECOGNIZE"),
 )
-RANDOM_FUNCTIONS = frozenset("rand randn random uuid shuffle randstr uniform".split())
-KNOWN_AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
-GENERATORS = frozenset(
-    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple "
-    "variant_explode variant_explode_outer".split()
-)
+GROUPINGS = ("rollup", "cube", "grouping_sets", "all", "totals")
 
 
-def position(tree: exp.Expression) -> str:
-    """Line and column of the first token below the tree that remembers them."""
-    for node in tree.walk():
-        if "line" in node.meta:
-            start = node.meta["col"] - (node.meta["end"] - node.meta["start"])
-            return f"line {node.meta['line']}, column {start}"
-    return "position unknown"
+@dataclass(frozen=True)
+class Finding:
+    """A construct that is not maintained."""
+
+    construct: str
+    node: exp.Expression
+    rewrite: str
+    phrase: str = ""
+    """Words of the text that stand where the construct does."""
 
 
-def refuse_unsupported(tree: exp.Expression, where: str) -> None:
+def refuse_unsupported(tree: exp.Expression, where: str, positions: Positions) -> None:
     """Raise for the first construct that is not maintained; return for SQL that is."""
-    if not isinstance(tree, exp.Select | exp.Union | exp.Subquery):
-        if isinstance(tree, exp.SetOperation):
-            _refuse(tree, tree.key.upper(), where, "EXCEPT and INTERSECT count rows per side")
+    if not isinstance(tree, exp.Query):
         raise SqlError(
-            f"a view is a SELECT, not {tree.key.upper()}", where=where, fix="write one SELECT"
+            f"a view is a SELECT, not {positions.word.upper()}", where=where, fix="write one SELECT"
         )
-    for construct, node, rewrite in _constructs(tree):
-        _refuse(node, construct, where, rewrite)
-    for node in tree.find_all(exp.Func):
-        _refuse_function(node, where)
+    piped = positions.first("|>")
+    if piped:
+        raise Unsupported("the pipe |>", f"{where}, {piped}", NOT_YET, "write a SELECT")
+    for node in tree.walk(bfs=False):
+        for finding in _of_query(node):
+            _refuse(finding, where, positions)
+        for finding in _of_expression(node):
+            _refuse(finding, where, positions)
+        if isinstance(node, exp.Func):
+            _refuse_function(node, where, positions)
 
 
-def _refuse(node: exp.Expression, construct: str, where: str, rewrite: str) -> None:
+def called(node: exp.Expression) -> str:
+    """The name of a function call, in lower case."""
+    return (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+
+
+def _refuse(finding: Finding, where: str, positions: Positions) -> None:
     raise Unsupported(
-        construct, position=f"{where}, {position(node)}", reason=NOT_YET, rewrite=rewrite
+        finding.construct,
+        position=_at(where, positions, finding.node, finding.phrase),
+        reason=NOT_YET,
+        rewrite=finding.rewrite,
     )
 
 
-def _constructs(tree: exp.Expression) -> Iterator[tuple[str, exp.Expression, str]]:
-    for node in tree.walk():
-        yield from _of_query(node)
-        yield from _of_expression(node)
+def _at(where: str, positions: Positions, node: exp.Expression, phrase: str = "") -> str:
+    found = positions.find(node, phrase)
+    return f"{where}, {found}" if found else where
 
 
-def _of_query(node: exp.Expression) -> Iterator[tuple[str, exp.Expression, str]]:
+def _of_query(node: exp.Expression) -> Iterator[Finding]:
     if isinstance(node, exp.With) and node.args.get("recursive"):
-        yield "WITH RECURSIVE", node, "unroll the levels that you need as joins"
-    if isinstance(node, exp.SetOperation) and not isinstance(node, exp.Union):
-        yield node.key.upper(), node, "use joins and DISTINCT"
-    if isinstance(node, exp.SetOperation) and node.args.get("by_name"):
-        yield "UNION BY NAME", node, "list the columns in one order in both branches"
+        rewrite = "unroll the levels that you need as joins"
+        yield Finding("WITH RECURSIVE", node, rewrite, "RECURSIVE")
+    if isinstance(node, exp.SetOperation):
+        yield from _of_set_operation(node)
     if isinstance(node, exp.Join):
         yield from _of_join(node)
-    for key, construct in (
-        ("order", "ORDER BY"),
-        ("limit", "LIMIT"),
-        ("offset", "OFFSET"),
-        ("sort", "SORT BY"),
-        ("cluster", "CLUSTER BY"),
-        ("distribute", "DISTRIBUTE BY"),
-        ("qualify", "QUALIFY"),
-        ("windows", "WINDOW"),
-        ("laterals", "LATERAL VIEW"),
-        ("pivots", "PIVOT"),
-        ("sample", "TABLESAMPLE"),
-        ("match", "MATCH_RECOGNIZE"),
-        ("version", "time travel of a table"),
-    ):
-        if isinstance(node, exp.Query | exp.Table) and node.args.get(key):
-            yield construct, node, "leave it out of the view and apply it when reading the snapshot"
+    if isinstance(node, exp.Query | exp.Table):
+        yield from _of_modifiers(node)
+    if isinstance(node, exp.Values):
+        yield Finding("VALUES", node, "push the rows into a source", "VALUES")
+    if isinstance(node, exp.QueryTransform):
+        yield Finding("SELECT TRANSFORM", node, "register a function with flow.register_function")
     if isinstance(node, exp.Distinct) and node.args.get("on"):
-        yield "DISTINCT ON", node, "GROUP BY the columns and take MIN or MAX of the rest"
+        rewrite = "GROUP BY the columns and take MIN or MAX of the rest"
+        yield Finding("DISTINCT ON", node, rewrite, "DISTINCT")
     if isinstance(node, exp.Group):
-        for key in ("rollup", "cube", "grouping_sets", "all", "totals"):
+        for key in GROUPINGS:
             if node.args.get(key):
                 name = f"GROUP BY {key.upper().replace('_', ' ')}"
-                yield name, node, "write one GROUP BY per grouping, joined by UNION ALL"
-
-
-def _of_join(node: exp.Join) -> Iterator[tuple[str, exp.Expression, str]]:
-    if node.side:
-        yield f"{node.side} JOIN", node, "use an inner join and UNION ALL the unmatched rows"
-    if node.kind in ("SEMI", "ANTI", "OUTER", "ASOF"):
-        yield f"{node.kind} JOIN", node, "use an inner join with a DISTINCT side"
-    if node.method:
-        yield f"{node.method} JOIN", node, "write the condition with ON"
-    if node.args.get("using"):
-        yield "JOIN … USING", node, "write the condition with ON"
-
-
-def _of_expression(node: exp.Expression) -> Iterator[tuple[str, exp.Expression, str]]:
-    if isinstance(node, exp.Window):
-        yield "a window function (OVER)", node, "compute it when reading the snapshot"
-    if isinstance(node, exp.Lateral):
-        yield "LATERAL", node, "join the relation with ON"
-    if isinstance(node, exp.Values):
-        yield "VALUES", node, "push the rows into a source"
-    if isinstance(node, exp.Parameter | exp.Placeholder):
-        yield "a parameter", node, "write the value as a literal"
-    if isinstance(node, exp.Query) and _is_in_expression(node):
-        yield "a subquery in an expression", node, "join the subquery as a derived table"
-    if isinstance(node, KNOWN_AGGREGATES) and isinstance(node.this, exp.Distinct):
-        name = f"{node.key.upper()}(DISTINCT …)"
-        yield name, node, "aggregate over a SELECT DISTINCT derived table"
-    if isinstance(node, exp.AggFunc) and not isinstance(node, KNOWN_AGGREGATES):
-        yield f"the aggregate {node.sql_name()}", node, "use COUNT, SUM, AVG, MIN or MAX"
+                rewrite = "write one GROUP BY per grouping, joined by UNION ALL"
+                yield Finding(name, node, rewrite, "GROUP BY")
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
-        yield "a table function", node, "push the rows into a source"
+        yield Finding(f"the table function {called(node.this)}", node, "push the rows into a source")
+
+
+def _of_set_operation(node: exp.SetOperation) -> Iterator[Finding]:
+    name = node.key.upper()
+    if not isinstance(node, exp.Union):
+        yield Finding(name, node.expression, "use joins and DISTINCT", name)
+    if node.args.get("by_name"):
+        rewrite = "list the columns in one order in both branches"
+        yield Finding(f"{name} BY NAME", node.expression, rewrite, name)
+
+
+def _of_modifiers(node: exp.Expression) -> Iterator[Finding]:
+    for key, construct in MODIFIERS:
+        found = node.args.get(key)
+        if found:
+            part = found[0] if isinstance(found, list) else found
+            yield Finding(construct, part, WHEN_READING, construct)
+    for key in ("version", "when"):
+        if isinstance(node, exp.Table) and node.args.get(key):
+            rewrite = "read the snapshot of an older tick with snapshot(…, at=…)"
+            yield Finding("time travel of a table", node, rewrite)
+
+
+def _of_join(node: exp.Join) -> Iterator[Finding]:
+    words = [word for word in (node.method, node.side, node.kind) if word]
+    phrase = words[0] if words else "JOIN"
+    if node.side or node.kind in ("SEMI", "ANTI", "OUTER", "ASOF"):
+        name = " ".join([*(word for word in words if word != "OUTER"), "JOIN"])
+        rewrite = "use an inner join and UNION ALL the unmatched rows"
+        if node.kind in ("SEMI", "ANTI"):
+            rewrite = "use an inner join with a DISTINCT side"
+        yield Finding(name, node, rewrite, phrase)
+    if node.method:
+        yield Finding(f"{node.method} JOIN", node, "write the condition with ON", node.method)
+    if node.args.get("using"):
+        yield Finding("JOIN … USING", node.args["using"][0], "write the condition with ON", "USING")
+
+
+def _of_expression(node: exp.Expression) -> Iterator[Finding]:
+    if isinstance(node, exp.Window):
+        yield Finding("a window function (OVER)", node, "compute it when reading the snapshot")
+    if isinstance(node, exp.Lateral):
+        yield Finding("LATERAL", node, "join the relation with ON", "LATERAL")
+    if isinstance(node, exp.Parameter | exp.Placeholder):
+        yield Finding("a parameter", node, "write the value as a literal")
+    if isinstance(node, exp.Query) and _is_in_expression(node):
+        rewrite = "join the subquery as a derived table"
+        yield Finding("a subquery in an expression", node, rewrite, "SELECT")
+    if isinstance(node, MAINTAINED) and isinstance(node.this, exp.Distinct):
+        rewrite = "aggregate over a SELECT DISTINCT derived table"
+        yield Finding(f"{node.key.upper()}(DISTINCT …)", node, rewrite)
+    if isinstance(node, exp.Star) and _is_argument(node):
+        yield Finding("* as an argument", node, "name the columns")
+    if isinstance(node, exp.Star) and any(node.args.get(key) for key in ("except_", "except")):
+        yield Finding("* EXCEPT", node, "name the columns", "EXCEPT")
+
+
+def _is_argument(star: exp.Star) -> bool:
+    holder = star.parent if isinstance(star.parent, exp.Column) else star
+    parent = holder.parent
+    if isinstance(parent, exp.Count) and holder is star:
+        return False
+    return not isinstance(parent, exp.Select)
 
 
 def _is_in_expression(node: exp.Expression) -> bool:
@@ -136,29 +182,58 @@ def _is_in_expression(node: exp.Expression) -> bool:
     return not (isinstance(parent, exp.Join) and parent.this is node)
 
 
-def _refuse_function(node: exp.Func, where: str) -> None:
-    name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).casefold()
-    at = f"{where}, {position(node)}"
-    if name in RANDOM_FUNCTIONS or isinstance(node, exp.Rand | exp.Randn | exp.Uuid):
+def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
+    name = called(node)
+    if name in functions.OTHER_AGGREGATES:
+        rewrite = "use COUNT, SUM, AVG, MIN or MAX"
+        _refuse(Finding(f"the aggregate {name}", node, rewrite), where, positions)
+    if name in functions.WINDOW_FUNCTIONS:
+        rewrite = "compute it when reading the snapshot"
+        _refuse(Finding(f"the window function {name}", node, rewrite), where, positions)
+    if name in functions.TIME_WINDOWS:
+        rewrite = "group by date_trunc(…) of the time"
+        _refuse(Finding(f"the time window {name}", node, rewrite), where, positions)
+    if name in functions.GENERATORS:
+        rewrite = "unnest the array before it is pushed"
+        _refuse(Finding(f"the generator {name}", node, rewrite), where, positions)
+    reason, rewrite = _why_not_a_function_of_the_row(name, node)
+    if reason:
         raise NotIncremental(
-            f"{name}()",
-            position=at,
-            reason="it gives another value at every run, so a view of it has no one meaning",
-            rewrite="store the random value in the source when the row is made",
+            f"{name}()", position=_at(where, positions, node), reason=reason, rewrite=rewrite
         )
-    if name in SESSION_FUNCTIONS:
-        raise NotIncremental(
-            f"{name}()",
-            position=at,
-            reason="its value depends on the session or on where a row lies, not on the data",
-            rewrite="write the value as a literal or store it in the source",
+
+
+def _why_not_a_function_of_the_row(name: str, node: exp.Func) -> tuple[str, str]:
+    if name in functions.RANDOM:
+        return (
+            "it gives another value at every run, so a view of it has no one meaning",
+            "store the random value in the source when the row is made",
         )
-    if name == "unix_timestamp" and not node.args.get("this") and not node.expressions:
-        raise NotIncremental(
-            "unix_timestamp() without argument",
-            position=at,
-            reason="it reads the clock while a query runs",
-            rewrite="unix_timestamp(current_timestamp()), which means the tick's logical time",
+    if name in functions.OF_THE_SESSION:
+        return (
+            "its value depends on the session or on where a row lies, not on the data",
+            "write the value as a literal or store it in the source",
         )
-    if name in GENERATORS or isinstance(node, exp.Explode | exp.Posexplode | exp.Inline):
-        _refuse(node, f"the generator {name}", where, "unnest the array before it is pushed")
+    if name in functions.CALLS_OF_JAVA:
+        return (
+            "nobody knows what the Java method depends on",
+            "register a function with flow.register_function(…, deterministic=True)",
+        )
+    if name == "aes_encrypt" and not _has_fixed_cipher(node):
+        return (
+            "it draws a random initialisation vector",
+            "aes_encrypt(value, key, 'ECB'), or give mode, padding and vector",
+        )
+    if name in functions.OTHER_CLOCKS:
+        return "it reads the clock", "use current_timestamp(), the tick's logical time"
+    if name == "unix_timestamp" and not node.expressions:
+        return (
+            "without an argument it reads the clock while a query runs",
+            "unix_timestamp(current_timestamp()), which means the tick's logical time",
+        )
+    return "", ""
+
+
+def _has_fixed_cipher(call: exp.Func) -> bool:
+    arguments = call.expressions
+    return len(arguments) > 4 or (len(arguments) > 2 and arguments[2].name.upper() == "ECB")

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import named, number, select
+from ivm_core.plan.nodes import PRESENT
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from ivm_core.operators.operator import Rendering
     from ivm_core.plan.nodes import Constant
 
 
 class ConstantOperator:
-    """Renders the row that has no columns."""
+    """Renders the one row."""
 
     def render(self, node: Constant, form: Form, rendering: Rendering) -> exp.Query | None:
-        """SELECT 1 AS _weight."""
+        """SELECT TRUE AS present."""
         if form is Form.DELTA:
             return None
-        return select([named(number(1), WEIGHT)], None)
+        outputs = [named(exp.true(), PRESENT)]
+        if form is not Form.PLAIN:
+            outputs.append(named(exp.cast(number(1), "BIGINT", dialect="spark"), WEIGHT))
+        return select(outputs, None)

@@ -10,12 +10,23 @@ by the scaling with powers of two, which is exact everywhere else.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.operators.formula import formula
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlglot import exp
+
+    from ivm_core.operators.formula import Bindings
+
+
+def two_to(exponent: int) -> str:
+    """The literal of a power of two that is a normal DOUBLE."""
+    return f"{2.0**exponent!r}D".replace("e+", "E").replace("e", "E")
+
 
 _SHIFT = "GREATEST(0, LEAST(32, s.e + 1076, 55 - LENGTH(BIN(ABS(s.h)))))"
 _TAKE_IN = """
@@ -65,4 +76,76 @@ def scaled(rounded: exp.Expression) -> exp.Expression:
         "CAST(:x.h AS DOUBLE) * POWER(CAST(2 AS DOUBLE), SHIFTRIGHT(:x.e, 1))"
         " * POWER(CAST(2 AS DOUBLE), :x.e - SHIFTRIGHT(:x.e, 1))",
         x=rounded,
+    )
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A DOUBLE in units of the last digit, and whether it could not be told that way."""
+
+    value: exp.Expression
+    is_unknown: exp.Expression
+
+
+def divided(
+    names: Bindings, digits: Sequence[exp.Expression], n: exp.Expression
+) -> tuple[list[exp.Expression], exp.Expression]:
+    """Long division of signed top and digits by 0 < n < 2³¹: as many digits, and the remainder."""
+    quotient, remainder = names.bind(
+        q0=formula("(:top - PMOD(:top, :n)) DIV :n", top=digits[0], n=n),
+        r0=formula("PMOD(:top, :n)", top=digits[0], n=n),
+    )
+    quotients = [quotient]
+    for i, digit in enumerate(digits[1:], start=1):
+        dividend = formula("(:r * 4294967296 + :digit)", r=remainder, digit=digit)
+        quotient, remainder = names.bind(
+            **{
+                f"q{i}": formula(":x DIV :n", x=dividend, n=n),
+                f"r{i}": formula(":x % :n", x=dividend, n=n),
+            }
+        )
+        quotients.append(quotient)
+    return quotients, remainder
+
+
+def nearest_to_four(
+    names: Bindings, digits: Sequence[exp.Expression], below: exp.Expression
+) -> Rounded:
+    """Signed top and three digits without a loop; `below` is not 0 where more follows the last.
+
+    The first 75 to 107 bits are the sum of two exact DOUBLE: all but the last 11 bits of a, and those with
+    the next 41 and a bit for all that follows, so that their one addition rounds correctly. Where a is
+    short, the number is a·2⁶⁴ + p·2³² + q and needs no such bit, unless something follows a number that
+    is shorter still: that is unknown.
+    """
+    top, second, third, fourth = digits
+    (large,) = names.bind(large=formula("ABS(:top) >= 1048576", top=top))
+    a, p, q, z = names.bind(
+        a=formula("IF(:large, :top, :top * 4294967296 + :d)", large=large, top=top, d=second),
+        p=formula("IF(:large, :d2, :d1)", large=large, d2=second, d1=third),
+        q=formula("IF(:large, :d1, :d0)", large=large, d1=third, d0=fourth),
+        z=formula("IF(:large, :d0, 0) | :below", large=large, d0=fourth, below=below),
+    )
+    long = formula(
+        f"(CAST(:a - (:a & 2047) AS DOUBLE) * {two_to(64)}"
+        " + CAST((((:a & 2047) * 4294967296 + :p) * 512 + SHIFTRIGHT(:q, 23))"
+        f" | LEAST((:q & 8388607) | :z, CAST(1 AS BIGINT)) AS DOUBLE) * {two_to(23)})"
+        f" * IF(:large, {two_to(32)}, {two_to(0)})",
+        a=a,
+        p=p,
+        q=q,
+        z=z,
+        large=large,
+    )
+    short = formula(
+        f"CAST(:a * 4294967296 + :p AS DOUBLE) * {two_to(32)}"
+        " + CAST(:q | LEAST(:z, CAST(1 AS BIGINT)) AS DOUBLE)",
+        a=a,
+        p=p,
+        q=q,
+        z=z,
+    )
+    return Rounded(
+        formula("IF(ABS(:a) >= 1048576, :long, :short)", a=a, long=long, short=short),
+        formula(":a BETWEEN -1 AND 0 AND :z <> 0", a=a, z=z),
     )

@@ -22,7 +22,14 @@ from ivm_core.operators.accumulator import (
     required,
     weighted_sum,
 )
-from ivm_core.operators.correct_rounding import divide_and_round, round_to_odd, scaled
+from ivm_core.operators.correct_rounding import (
+    divide_and_round,
+    divided,
+    nearest_to_four,
+    round_to_odd,
+    scaled,
+    two_to,
+)
 from ivm_core.operators.exact_integer import DIGIT
 from ivm_core.operators.formula import Level, formula
 from ivm_core.operators.sql import column
@@ -37,13 +44,9 @@ UNIT = -88
 _DIGITS = ("d0", "d1", "d2", "d3")
 
 
-def _two_to(exponent: int) -> str:
-    return f"{2.0**exponent!r}D".replace("e+", "E").replace("e", "E")
-
-
 _BIN = f"""
 CASE
-    WHEN ABS(:x) >= {_two_to(-24)} AND ABS(:x) < {_two_to(40)} THEN 0
+    WHEN ABS(:x) >= {two_to(-24)} AND ABS(:x) < {two_to(40)} THEN 0
     WHEN :x IS NULL OR :x = 0 THEN 0
     WHEN ISNAN(:x) THEN {NAN_BIN}
     WHEN :x = CAST('Infinity' AS DOUBLE) THEN {INFINITY_BIN}
@@ -53,10 +56,10 @@ END
 """
 _WHOLE = f"""
 CASE
-    WHEN :bin = 0 THEN :x * {_two_to(-UNIT)}
+    WHEN :bin = 0 THEN :x * {two_to(-UNIT)}
     WHEN :bin > {HIGHEST_BIN} THEN CAST(1 AS DOUBLE)
-    ELSE :x * (POWER({_two_to(32)}, -:bin) * {_two_to(-UNIT // 2)})
-            * (POWER({_two_to(32)}, -:bin) * {_two_to(-UNIT // 2)})
+    ELSE :x * (POWER({two_to(32)}, -:bin) * {two_to(-UNIT // 2)})
+            * (POWER({two_to(32)}, -:bin) * {two_to(-UNIT // 2)})
 END
 """
 _PART = "STRUCT(:bin AS bin, ARRAY(:d0, :d1, :d2, :d3) AS digits)"
@@ -68,6 +71,12 @@ CASE
     ELSE CAST('NaN' AS DOUBLE)
 END
 """
+_ORDINARY = {
+    "t3": ":d3 + SHIFTRIGHT(:d2 + SHIFTRIGHT(:d1 + SHIFTRIGHT(:d0, 32), 32), 32)",
+    "t2": f"(:d2 + SHIFTRIGHT(:d1 + SHIFTRIGHT(:d0, 32), 32)) & {DIGIT}",
+    "t1": f"(:d1 + SHIFTRIGHT(:d0, 32)) & {DIGIT}",
+    "t0": f":d0 & {DIGIT}",
+}
 _CARRIED = f"""
 AGGREGATE(
     TRANSFORM(
@@ -117,9 +126,9 @@ class ExactDouble(Counted):
     def fold(self) -> Level:
         """Σ weight and Σ weight·dᵢ."""
         whole = column(self.named("whole"))
-        upper = [formula(f"RINT(:x * {_two_to(-32 * i)})", x=whole) for i in (1, 2, 3)]
+        upper = [formula(f"RINT(:x * {two_to(-32 * i)})", x=whole) for i in (1, 2, 3)]
         digits = [
-            formula(f":this - :next * {_two_to(32)}", this=this, next=following)
+            formula(f":this - :next * {two_to(32)}", this=this, next=following)
             for this, following in zip([whole, *upper], upper, strict=False)
         ]
         sums = [weighted_sum(formula("CAST(:d AS BIGINT)", d=d)) for d in (*digits, upper[-1])]
@@ -130,37 +139,62 @@ class ExactDouble(Counted):
 
     @property
     def collapse(self) -> Level:
-        """The count, what NaN and the infinities make of the sum, and the bins in any order."""
+        """The digits of bin 0, what NaN and the infinities make of the sum, the other bins in any order."""
         place = column(self.named("bin"))
         digits = {digit: column(self.named(digit)) for digit in _DIGITS}
-        special = formula(f"SUM({_SPECIAL})", bin=place, d0=digits["d0"])
-        parts = formula(
-            f"COLLECT_LIST({_PART}) FILTER(WHERE :bin <= {HIGHEST_BIN})", bin=place, **digits
+        ordinary = [
+            (self.named(digit), formula("SUM(IF(:bin = 0, :d, CAST(0 AS BIGINT)))", bin=place, d=d))
+            for digit, d in digits.items()
+        ]
+        rest = formula(
+            f"COLLECT_LIST({_PART}) FILTER(WHERE :bin <> 0 AND :bin <= {HIGHEST_BIN})",
+            bin=place,
+            **digits,
         )
         return (
             (self.count.name, formula("SUM(:n)", n=column(self.count.name))),
-            (self.named("special"), special),
-            (self.named("parts"), parts),
+            *ordinary,
+            (self.named("special"), formula(f"SUM({_SPECIAL})", bin=place, d0=digits["d0"])),
+            (self.named("rest"), rest),
         )
 
     def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
         """NULL without values; a sum past the largest DOUBLE is infinite."""
-        n, parts, special = (state(self.named(part)) for part in ("n", "parts", "special"))
+        n, special, rest = (state(self.named(part)) for part in ("n", "special", "rest"))
+        totals = {digit: state(self.named(digit)) for digit in _DIGITS}
+        count = formula("NULLIF(:n, 0)", n=n)
         names = self.bindings(tag)
+        digits = names.bind(**{name: formula(text, **totals) for name, text in _ORDINARY.items()})
+        below = formula("0")
+        if self.function == "AVG":
+            digits, below = divided(names, digits, count)
+        ordinary = nearest_to_four(names, digits, below)
+        (parts,) = names.bind(
+            parts=formula(
+                "CASE WHEN SIZE(:rest) > 0 OR (:is_unknown)"
+                f" THEN CONCAT(ARRAY({_PART}), :rest) END",
+                rest=rest,
+                is_unknown=ordinary.is_unknown,
+                bin=formula("0"),
+                **totals,
+            )
+        )
         (exact,) = names.bind(exact=formula(_CARRIED, parts=parts))
-        number = [formula(f":exact.{part}", exact=exact) for part in ("top", "digits")]
+        top, others = (formula(f":exact.{part}", exact=exact) for part in ("top", "digits"))
         exponent = formula(f"64 * ARRAY_MAX(:parts.bin) + {128 + UNIT}", parts=parts)
         if self.function == "SUM":
-            rounded = round_to_odd(number[0], number[1], exponent)
+            rounded = round_to_odd(top, others, exponent)
         else:
-            count = formula("NULLIF(:n, 0)", n=n)
-            rounded = divide_and_round(number[0], number[1], exponent, count)
-        (finite,) = names.bind(rounded=rounded)
+            rounded = divide_and_round(top, others, exponent, count)
+        (extraordinary,) = names.bind(rounded=rounded)
         value = formula(
-            "CASE WHEN NOT :n > 0 THEN NULL WHEN :special = 0 THEN :finite"
-            " ELSE NANVL(:special, CAST('NaN' AS DOUBLE)) END",
+            "CASE WHEN NOT :n > 0 THEN NULL"
+            " WHEN :special <> 0 THEN NANVL(:special, CAST('NaN' AS DOUBLE))"
+            f" WHEN :parts IS NULL THEN :ordinary * {two_to(UNIT)} ELSE :extraordinary END",
             n=n,
             special=special,
-            finite=scaled(finite),
+            parts=parts,
+            ordinary=ordinary.value,
+            extraordinary=scaled(extraordinary),
         )
         return Finalised(names.levels, value)

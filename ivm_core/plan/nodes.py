@@ -23,6 +23,9 @@ TODAY = "__today"
 CLOCKS = {NOW: ("now", "TIMESTAMP"), TODAY: ("today", "DATE")}
 """Logical time as relations of one row: views that read them are dirty when they change."""
 
+PRESENT = "present"
+"""The column of rows of which nothing is wanted but that they are there."""
+
 
 class Node:
     """A relation computed from its inputs."""
@@ -85,11 +88,11 @@ class Scan(Node):
 
 @dataclass(frozen=True)
 class Constant(Node):
-    """One row without columns: what a SELECT without FROM reads."""
+    """One row that says only that it is there: what a SELECT without FROM reads."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ()
+        return (PRESENT,)
 
     @property
     def text(self) -> str:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from ivm_core.engine.local_spark import local_spark
 from ivm_core.model.errors import InternalError, Unsupported
 from ivm_core.model.schema import parse_type
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.arrow_types import from_spark_type, to_arrow
+from ivm_core.operators.extremes import Extreme
 from ivm_core.operators.formula import formula, side_by_side
 from ivm_core.operators.sql import column, named, relation, select, text_of, union_all
 from tests import exact_reference as exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
     from sqlglot import exp
@@ -35,18 +35,16 @@ SMALLEST = 5e-324
 
 
 @pytest.fixture(scope="module")
-def high() -> SparkSession:
-    return local_spark("accumulators")
+def high(spark: SparkSession) -> SparkSession:
+    return spark.newSession()
 
 
 @pytest.fixture(scope="module")
-def low(high: SparkSession) -> SparkSession:
-    session = high.newSession()
+def low(spark: SparkSession) -> SparkSession:
+    session = spark.newSession()
     session.conf.set("spark.sql.adaptive.enabled", "false")
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.ansi.enabled", "true")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
     return session
 
 
@@ -107,9 +105,15 @@ def frame(spark: SparkSession, name: str, rows: Rows, kind: str) -> None:
     spark.createDataFrame(table).createOrReplaceTempView(name)
 
 
-def sums_and_averages(
-    spark: SparkSession, rows: Rows, kind: str, *, ticks: int = 1, partitions: int | None = None
-) -> dict[str, tuple[Any, Any]]:
+def values_of(
+    spark: SparkSession,
+    rows: Rows,
+    kind: str,
+    functions: Sequence[str] = ("SUM", "AVG"),
+    *,
+    ticks: int = 1,
+    partitions: int | None = None,
+) -> dict[str, tuple[Any, ...]]:
     names = []
     for tick in range(ticks):
         names.append(f"rows_{tick}")
@@ -118,11 +122,11 @@ def sums_and_averages(
         if partitions is not None:
             spark.table(names[-1]).repartition(partitions).createOrReplaceTempView(names[-1])
     of = parse_type(kind)
-    calls = [(call, accumulator_for(call, of, "_tv_a"), "x") for call in ("SUM", "AVG")]
+    calls = [(call, accumulator_for(call, of, "_tv_a"), "x") for call in functions]
     found = spark.sql(text_of(statement(names, calls)))
     for field, (_, acc, _) in zip(found.schema.fields[1:], calls, strict=True):
         assert from_spark_type(field.dataType) == acc.result_type
-    return {row[0]: (row[1], row[2]) for row in found.collect()}
+    return {row[0]: tuple(row)[1:] for row in found.collect()}
 
 
 def bits(value: float | None) -> bytes | None:
@@ -189,6 +193,14 @@ def doubles() -> Rows:
         rows[f"money {number}"] = weighted(
             *(round(source.uniform(-1000, 1000), 2) for _ in range(source.randint(1, 30)))
         )
+    for number in range(80):
+        values = [
+            math.copysign(2 ** source.uniform(-24, source.choice((-20, 0, 39))), source.gauss(0, 1))
+            for _ in range(source.randint(1, 9))
+        ]
+        nearly = [-value if source.random() < 0.9 else value / 2 for value in values]
+        nearly[0] = math.nextafter(nearly[0], source.choice((0.0, math.inf)))
+        rows[f"ordinary {number}"] = weighted(*values, *(nearly if number % 2 else []), 0.0)
     for number in range(40):
         shift = source.randint(-1074, -1000)
         rows[f"tiny {number}"] = weighted(
@@ -210,9 +222,8 @@ def test_sums_of_doubles_are_exact_in_both_gears(high: SparkSession, low: SparkS
         for group, values in rows.items()
     }
     runs = [
-        sums_and_averages(high, rows, "DOUBLE", partitions=5),
-        sums_and_averages(high, rows, "DOUBLE", ticks=3),
-        sums_and_averages(low, rows, "DOUBLE"),
+        values_of(high, rows, "DOUBLE", ticks=2, partitions=3),
+        values_of(low, rows, "DOUBLE"),
     ]
     for run in runs:
         found = {group: tuple(map(bits, values)) for group, values in run.items()}
@@ -229,7 +240,7 @@ def test_sums_of_floats_are_those_of_their_doubles(low: SparkSession) -> None:
         for number in range(20)
     }
     rows["special"] = weighted(math.inf, 1.5, None)
-    found = sums_and_averages(low, rows, "FLOAT")
+    found = values_of(low, rows, "FLOAT")
     for group, values in rows.items():
         expected = [exact.double_sum(values, average=average) for average in (False, True)]
         assert list(map(bits, found[group])) == list(map(bits, expected)), group
@@ -263,7 +274,7 @@ def integers(bits_: int) -> Rows:
         "to zero": [(most, 1), (most, -1), (0, 1)],
         "emptied": [(most, 1), (most, -1)],
         "thirds": weighted(1, 1, 2),
-        "large thirds": weighted(most, most, most - 1, -most, -most, 3),
+        "large thirds": weighted(most, most - 1, -most, -5),
         "middle too large": weighted(*[most] * 9, *[least] * 9),
         "multiplicity": [(3, 2**31 - 10), (-1, 9), (None, 5)],
     }
@@ -285,18 +296,16 @@ def test_sums_and_averages_of_integers_are_exact(
         for group, values in rows.items()
     }
     for run in (
-        sums_and_averages(high if kind == "BIGINT" else low, rows, kind, ticks=2),
-        sums_and_averages(low, rows, kind),
+        values_of(high if kind == "BIGINT" else low, rows, kind, ticks=2),
+        values_of(low, rows, kind),
     ):
         assert {group: (total, bits(avg)) for group, (total, avg) in run.items()} == expected
 
 
 def test_average_of_integers_is_exact_past_bigint(low: SparkSession) -> None:
     rows = {"past": [(2**63 - 1, 2**31 - 1), (-1, 1)], "below": [(-(2**63), 2**30), (1, 3)]}
-    frame(low, "rows_0", rows, "BIGINT")
-    acc = accumulator_for("AVG", parse_type("BIGINT"), "_tv_a")
-    found = dict(low.sql(text_of(statement(["rows_0"], [("v", acc, "x")]))).collect())
-    assert found == {group: exact.integer_average(values) for group, values in rows.items()}
+    found = values_of(low, rows, "BIGINT", ["AVG"])
+    assert found == {group: (exact.integer_average(values),) for group, values in rows.items()}
 
 
 def decimals(precision: int, scale: int) -> Rows:
@@ -347,8 +356,116 @@ def test_sums_and_averages_of_decimals_are_exact(low: SparkSession, of: tuple[in
             )
         except OverflowError:
             del rows[group]
-    assert sums_and_averages(low, rows, kind, ticks=2) == expected
+    assert values_of(low, rows, kind, ticks=2) == expected
     frame(low, "plain", {g: v for g, v in rows.items() if all(w == 1 for _, w in v)}, kind)
     query = "SELECT g, SUM(x), AVG(x) FROM plain WHERE g <> 'middle too large' GROUP BY g"
     for group, total, average in low.sql(query).collect():
         assert (total, average) == expected[group]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "error"),
+    [
+        ("BIGINT", [2**63 - 1, 1], "CAST_OVERFLOW"),
+        ("BIGINT", [-(2**63), -1], "CAST_OVERFLOW"),
+        ("DECIMAL(38,0)", [decimal.Decimal(10**38 - 1), decimal.Decimal(1)], "OUT_OF_RANGE"),
+        ("DECIMAL(38,38)", [decimal.Decimal("-0.6"), decimal.Decimal("-0.4")], "OUT_OF_RANGE"),
+    ],
+    ids=["above BIGINT", "below BIGINT", "above DECIMAL(38,0)", "below DECIMAL(38,38)"],
+)
+def test_a_sum_raises_where_its_final_value_does_not_fit(
+    low: SparkSession, kind: str, values: list[Any], error: str
+) -> None:
+    with pytest.raises(Exception, match=error):
+        values_of(low, {"too much": weighted(*values)}, kind, ["SUM"])
+
+
+def test_several_aggregates_share_a_node(low: SparkSession) -> None:
+    low.sql(
+        "SELECT g, x, CAST(y AS DOUBLE) AS y, z, CAST(w AS BIGINT) AS _weight FROM VALUES "
+        "('a', 1e300D, 0.5D, 3, 1), ('a', 0.1D, 1e-300D, NULL, 1), ('a', 0.2D, 7D, 4, 2),"
+        "('a', 1e300D, 0.5D, 3, -1), ('b', NULL, NULL, NULL, 1) AS t(g, x, y, z, w)"
+    ).createOrReplaceTempView("mixed")
+    calls = [
+        ("rows", accumulator_for("COUNT_STAR", None, "_tv_rows"), "g"),
+        ("zs", accumulator_for("COUNT", parse_type("INT"), "_tv_z"), "z"),
+        ("x", accumulator_for("SUM", parse_type("DOUBLE"), "_tv_x"), "x"),
+        ("y", accumulator_for("AVG", parse_type("DOUBLE"), "_tv_y"), "y"),
+        ("z", accumulator_for("AVG", parse_type("INT"), "_tv_z"), "z"),
+    ]
+    found = {row[0]: tuple(row)[1:] for row in low.sql(text_of(statement(["mixed"], calls))).collect()}
+    assert found == {
+        "a": (
+            3,
+            2,
+            exact.double_sum([(0.1, 1), (0.2, 2)]),
+            exact.double_sum([(1e-300, 1), (7.0, 2)], average=True),
+            4.0,
+        ),
+        "b": (1, 0, None, None, None),
+    }
+
+
+EXTREMES = [
+    ("INT", [3, None, -5], [-5, 3]),
+    ("DECIMAL(38,2)", [decimal.Decimal("1.50"), decimal.Decimal("-0.01")], None),
+    ("STRING", ["b", "", None, "ä"], ["", "ä"]),
+    ("BOOLEAN", [True, False], [False, True]),
+    ("DOUBLE", [math.nan, 1.0, -math.inf], [-math.inf, math.nan]),
+    ("DOUBLE", [-0.0, -0.0], [0.0, 0.0]),
+    ("FLOAT", [-0.0, 0.5], [0.0, 0.5]),
+    ("INT", [None], [None, None]),
+    ("ARRAY<DOUBLE>", [[-0.0, None], [1.0]], [[0.0, None], [1.0]]),
+    ("STRUCT<a: FLOAT, b: INT>", [{"a": -0.0, "b": 1}, None], None),
+]
+
+
+def test_min_and_max_have_one_zero_and_one_nan(low: SparkSession) -> None:
+    for kind, values, expected in EXTREMES:
+        found = values_of(low, {"g": weighted(*values)}, kind, ["MIN"])["g"]
+        found += values_of(low, {"g": weighted(*values)}, kind, ["MAX"])["g"]
+        if expected is None:
+            present = [value for value in values if value is not None]
+            plain = [one if isinstance(one, decimal.Decimal) else one.asDict() for one in found]
+            key = None if kind.startswith("DECIMAL") else str
+            assert plain == [min(present, key=key), max(present, key=key)]
+        else:
+            assert repr(list(found)) == repr(expected), kind
+    assert "-0.0" not in repr(values_of(low, {"g": weighted({"a": -0.0, "b": 1})}, kind, ["MIN"]))
+
+
+def test_min_and_max_tell_when_a_deletion_reaches_them(low: SparkSession) -> None:
+    rows: Rows = {
+        "untouched": [(5, 1), (9, -1)],
+        "reached": [(5, 1), (2, -1)],
+        "insertions": [(1, 1)],
+        "nulls": [(None, 1), (None, -1)],
+    }
+    frame(low, "changes", rows, "INT")
+    acc = Extreme("_tv_m", "MIN", parse_type("INT"))
+    prepared = stacked(select([formula("*")], relation("changes")), acc.prepare(column("x")))
+    changed = grouped(prepared, ["g"], (*acc.fold, *acc.deleted))
+    old, new, gone = formula("CAST(3 AS INT)"), column("_tv_m_m"), column("_tv_m_gone")
+    result = select(
+        [column("g"), named(acc.is_reached(old, gone), "r"), named(acc.merge(old, new), "m")], changed
+    )
+    assert {row[0]: (row[1], row[2]) for row in low.sql(text_of(result)).collect()} == {
+        "untouched": (False, 3),
+        "reached": (True, 3),
+        "insertions": (False, 1),
+        "nulls": (False, 3),
+    }
+    largest = Extreme("_tv_m", "MAX", parse_type("INT"))
+    assert text_of(largest.merge(old, new)).startswith("GREATEST(")
+    assert ">=" in text_of(largest.is_reached(old, gone))
+
+
+def test_what_can_not_be_added_is_refused() -> None:
+    with pytest.raises(Unsupported, match="SUM of STRING"):
+        accumulator_for("SUM", parse_type("STRING"), "_tv_a")
+    with pytest.raises(InternalError, match="MEDIAN"):
+        accumulator_for("MEDIAN", parse_type("INT"), "_tv_a")
+    with pytest.raises(InternalError, match="without the type"):
+        accumulator_for("COUNT", None, "_tv_a")
+    with pytest.raises(InternalError, match="without an argument"):
+        accumulator_for("COUNT", parse_type("INT"), "_tv_a").prepare(None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ivm_core.operators.sql import column_scalar
+from sqlglot import exp
+
+from ivm_core.operators.sql import column_scalar, scalar_of
 from ivm_core.plan.nodes import (
+    PRESENT,
     Aggregate,
     Distinct,
     Filter,
@@ -40,6 +43,8 @@ def _prune(node: Node, wanted: frozenset[str]) -> Node:
         return Filter(_prune(node.input, wanted | node.predicate.columns), node.predicate)
     if isinstance(node, Project):
         outputs = tuple((name, scalar) for name, scalar in node.outputs if name in wanted)
+        # a computed column that nobody wants may raise: a constant says as well that a row is there
+        outputs = outputs or ((PRESENT, scalar_of(exp.true())),)
         needed = frozenset().union(*(scalar.columns for _, scalar in outputs))
         return Project(_prune(node.input, needed), outputs)
     if isinstance(node, Join):

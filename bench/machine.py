@@ -1,0 +1,112 @@
+"""The Spark session that everything runs in, and what it and the machine look like from outside.
+
+Here, unlike in the core, the JVM is asked directly: for its heap, and for the jobs it has run.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from ivm_core.engine.local_spark import local_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CORES = 2
+PACKAGES = ("pyspark", "delta-spark", "deltalake", "pyarrow", "sqlglot", "pandas", "numpy")
+SHOWN_SETTINGS = (
+    "spark.master",
+    "spark.driver.memory",
+    "spark.sql.shuffle.partitions",
+    "spark.sql.adaptive.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+)
+
+
+def start_spark(memory: str) -> SparkSession:
+    """A local session with the JVM's full compiler: these are not short runs."""
+    return local_spark("tideview-bench", cores=CORES, memory=memory, fast_start=False)
+
+
+def jobs_run(spark: SparkSession) -> int:
+    """Spark jobs since the session's start."""
+    return int(spark._jsc.sc().dagScheduler().numTotalJobs())  # noqa: SLF001
+
+
+def python_memory() -> int:
+    """Resident bytes of this process."""
+    gc.collect()
+    return int(psutil.Process().memory_info().rss)
+
+
+def heap_used(spark: SparkSession) -> int:
+    """Bytes on the JVM's heap once what nobody holds is gone.
+
+    Python's references to JVM objects go first; Spark cleans up after a collection in a thread of
+    its own, so there are two.
+    """
+    gc.collect()
+    bean = _jvm(spark).java.lang.management.ManagementFactory.getMemoryMXBean()
+    bean.gc()
+    time.sleep(1.0)
+    bean.gc()
+    return int(bean.getHeapMemoryUsage().getUsed())
+
+
+def describe(spark: SparkSession) -> dict[str, Any]:
+    """Versions, machine and settings, for whoever reads the figures later."""
+    java = _jvm(spark).java.lang.System.getProperty("java.runtime.version")
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "java": java,
+            **{name: version(name) for name in PACKAGES},
+            "commit": _commit(),
+        },
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "load_average": os.getloadavg(),
+        },
+        "settings": {name: spark.conf.get(name) for name in SHOWN_SETTINGS},
+    }
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm  # noqa: SLF001
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _commit() -> str:
+    """The checkout's commit, with a + where files have changed since; empty outside of one."""
+    here = Path(__file__).parent
+    try:
+        head, changed = (
+            subprocess.run(
+                ["git", "-C", str(here), *words], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain"])
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return head + ("+" if changed else "")

@@ -1,0 +1,170 @@
+"""Timing: samples with their median and spread, bars with their verdict, sections of both."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
+
+STARTED = time.perf_counter()
+
+
+def progress(text: str) -> None:
+    """Say on stderr what is going on, with the time since the start."""
+    elapsed = time.perf_counter() - STARTED
+    print(f"[{elapsed:7.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+@dataclass
+class Samples:
+    """Seconds of one thing, measured again and again; `facts` are counts seen on the way."""
+
+    name: str
+    seconds: list[float] = field(default_factory=list)
+    facts: dict[str, list[float]] = field(default_factory=dict)
+
+    def time(self, work: Callable[..., Result], *given: Any, keep: bool = True) -> Result:
+        """Call and time; `keep=False` is a warm-up."""
+        started = time.perf_counter()
+        result = work(*given)
+        elapsed = time.perf_counter() - started
+        if keep:
+            self.seconds.append(elapsed)
+        return result
+
+    def note(self, **facts: float) -> None:
+        """Add counts that belong to the last sample."""
+        for name, value in facts.items():
+            self.facts.setdefault(name, []).append(value)
+
+    @property
+    def median(self) -> float:
+        """The middle sample; there has to be one."""
+        return median(self.seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Raw numbers and what follows from them."""
+        return {
+            "name": self.name,
+            "median_s": self.median,
+            "min_s": min(self.seconds),
+            "max_s": max(self.seconds),
+            "seconds": self.seconds,
+            "facts": self.facts,
+        }
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A ratio and the limit it is held to."""
+
+    name: str
+    ratio: float
+    limit: float
+    sense: Literal["<=", ">="]
+
+    @property
+    def met(self) -> bool:
+        """Whether the ratio is on the right side."""
+        return self.ratio <= self.limit if self.sense == "<=" else self.ratio >= self.limit
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, with the verdict."""
+        return {
+            "name": self.name,
+            "ratio": self.ratio,
+            "limit": self.limit,
+            "sense": self.sense,
+            "met": self.met,
+        }
+
+
+@dataclass
+class Section:
+    """What one of the four programs found."""
+
+    key: str
+    title: str
+    samples: list[Samples] = field(default_factory=list)
+    bars: list[Bar] = field(default_factory=list)
+    checks: dict[str, bool] = field(default_factory=dict)
+    """Whether results were equal to Spark's."""
+    notes: list[str] = field(default_factory=list)
+    raw: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    def sample(self, name: str) -> Samples:
+        """A new row of the table."""
+        made = Samples(name)
+        self.samples.append(made)
+        return made
+
+    def bar(self, name: str, ratio: float, sense: Literal["<=", ">="], limit: float) -> None:
+        """Hold a ratio to a limit."""
+        self.bars.append(Bar(name, ratio, limit, sense))
+
+    def check(self, name: str, equal: bool) -> None:
+        """Record that a result was compared; once unequal, a name stays so."""
+        self.checks[name] = equal and self.checks.get(name, True)
+        if not equal:
+            progress(f"WRONG RESULT: {name}")
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it ran to its end with equal results."""
+        return not self.error and all(self.checks.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that was found."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "samples": [each.as_json() for each in self.samples if each.seconds],
+            "bars": [each.as_json() for each in self.bars],
+            "checks": self.checks,
+            "notes": self.notes,
+            "raw": self.raw,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    rows: tuple[int, ...]
+    """Sizes of `orders`, ascending."""
+    repeats: int = 7
+    warm_ups: int = 3
+    ticks: int = 200
+    """Length of the long run."""
+
+    @property
+    def smallest(self) -> int:
+        """The size that the largest one is compared with."""
+        return self.rows[0]
+
+    @property
+    def largest(self) -> int:
+        """The size at which the full refresh and hydration are measured."""
+        return self.rows[-1]
+
+    @property
+    def rounds(self) -> list[bool]:
+        """One entry a round: whether its samples are kept."""
+        return [False] * self.warm_ups + [True] * self.repeats
+
+
+def size_text(rows: int) -> str:
+    """A number of rows as people say it: 100k, 10M."""
+    for unit, name in ((1_000_000, "M"), (1_000, "k")):
+        if rows >= unit and rows % unit == 0:
+            return f"{rows // unit}{name}"
+    return str(rows)

@@ -1,0 +1,101 @@
+"""Spark's dialect, read without reinterpretation.
+
+sqlglot knows many functions and writes them in its own way (`to_char(x, f)` loses its format,
+patterns of dates are translated). What a function means is Spark's business: here a call keeps
+its name and its arguments, except for the few whose syntax is not that of a call and the
+aggregates that views maintain. String literals have the value that Spark gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import TokenType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlglot.tokens import Token
+
+MAINTAINED = ("COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX")
+OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
+WITH_UNIT = ("DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF")
+ESCAPE = re.compile(
+    r"\\([01][0-7]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)|(''|\"\")", re.DOTALL
+)
+ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
+
+
+def string_value(literal: str) -> str:
+    """The value of a string literal, given with its quotes, as Spark reads it."""
+    quote = literal[0]
+
+    def one(found: re.Match[str]) -> str:
+        octal, short, long, letter, doubled = found.groups()
+        if octal:
+            return chr(int(octal, 8))
+        if short or long:
+            return chr(int(short or long, 16))
+        if doubled:
+            return quote if doubled[0] == quote else doubled
+        return ESCAPED.get(letter, letter)
+
+    return ESCAPE.sub(one, literal[1:-1])
+
+
+def _with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+    """`dateadd(DAY, 1, d)`: the first of three arguments is a word, not a column."""
+
+    def build(arguments: list[exp.Expression]) -> exp.Expression:
+        first = arguments[0] if len(arguments) == 3 else None
+        if isinstance(first, exp.Column) and not first.table and not first.this.quoted:
+            arguments = [exp.var(first.name), *arguments[1:]]
+        return exp.Anonymous(this=name, expressions=arguments)
+
+    return build
+
+
+class Verbatim(Spark):
+    """Spark SQL whose function calls and strings stay as they are written."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """Reads `''` within a string as one quote, as Spark does since version 4."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+        def tokenize(self, sql: str) -> list[Token]:
+            """The tokens, with the values of strings worked out here."""
+            tokens = super().tokenize(sql)
+            for token in tokens:
+                if token.token_type == TokenType.STRING:
+                    token.text = string_value(sql[token.start : token.end + 1])
+            return tokens
+
+    class Parser(SparkParser):
+        """Builds `exp.Anonymous` for every call that it has no need to understand."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            **{n: SparkParser.FUNCTIONS.get(n, exp.Avg.from_arg_list) for n in MAINTAINED},
+            **{name: _with_unit(name) for name in WITH_UNIT},
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: SparkParser.FUNCTION_PARSERS[name] for name in OWN_SYNTAX
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+        }
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+
+        def _replace_lambda(
+            self, node: exp.Expression | None, expressions: list[exp.Expression]
+        ) -> exp.Expression | None:
+            """Variables are compared without regard to case, like all names."""
+            variables = {each.name.lower(): each.name for each in expressions}
+            for column in node.find_all(exp.Column) if node else ():
+                first = column.parts[0]
+                first.set("this", variables.get(first.name.lower(), first.name))
+            return super()._replace_lambda(node, expressions)

@@ -1,0 +1,66 @@
+"""Where in the user's text a construct stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from ivm_core.frontend.dialect import Verbatim
+from ivm_core.model.errors import position
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NO_KEYWORDS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER})
+
+
+class Positions:
+    """Finds words of a text that has been parsed, near a part of its tree."""
+
+    def __init__(self, sql: str) -> None:
+        """The text of one statement."""
+        self._sql = sql
+        self._words = [
+            (word, token.start)
+            for token in sqlglot.tokenize(sql, dialect=Verbatim)
+            if token.token_type not in NO_KEYWORDS
+            for word in token.text.upper().split()
+        ]
+
+    @property
+    def word(self) -> str:
+        """What the statement begins with."""
+        return self._words[0][0] if self._words else "nothing"
+
+    def find(self, tree: exp.Expression, phrase: str = "") -> str:
+        """Line and column of a phrase at a tree, else of the tree's first token; may be empty.
+
+        The nearest occurrence before the tree's first token counts, else the first of all.
+        """
+        anchor = _first_offset(tree)
+        wanted = phrase.upper().split()
+        places = [self._words[i][1] for i in range(len(self._words)) if self._is_at(i, wanted)]
+        if anchor is not None:
+            places = [place for place in places if place <= anchor][-1:] or places or [anchor]
+        return self.at(places[0]) if places else ""
+
+    def first(self, phrase: str) -> str:
+        """Line and column of the first occurrence; empty where there is none."""
+        return self.find(exp.Null(), phrase)
+
+    def at(self, offset: int) -> str:
+        """Line and column, counted from 1, of a place in the text."""
+        line = self._sql.count("\n", 0, offset) + 1
+        return position(line, offset - self._sql.rfind("\n", 0, offset))
+
+    def _is_at(self, index: int, wanted: Sequence[str]) -> bool:
+        found = [word for word, _ in self._words[index : index + len(wanted)]]
+        return bool(wanted) and found == list(wanted)
+
+
+def _first_offset(tree: exp.Expression) -> int | None:
+    """The earliest place that any node of the tree remembers."""
+    return min((node.meta["start"] for node in tree.walk() if "start" in node.meta), default=None)

@@ -1,0 +1,112 @@
+"""Expressions of a SELECT over the columns that plan nodes have.
+
+`o.amount` becomes the one column `o.amount`, and calls that read the clock become columns of the
+relations of logical time. What Spark takes from the text of an expression stays as it was: the
+names of a struct's fields.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.frontend import functions
+from ivm_core.frontend.spelling import WRITTEN, as_written, folded
+from ivm_core.operators.sql import column as column_tree
+from ivm_core.plan.nodes import CLOCKS, NOW, TODAY, Constant, Join, Node, Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LISTS = (exp.In, exp.Any, exp.All, exp.Like, exp.ILike, exp.Tuple)
+"""What holds a list in parentheses; anywhere else Spark takes it for a struct."""
+
+
+def internal(tree: exp.Expression) -> exp.Expression:
+    """The expression over plan columns; the given one stays as it is."""
+    return _with_spelling(tree.copy()).transform(_with_field_names).transform(_bound)
+
+
+def with_clocks(node: Node, trees: Iterable[exp.Expression]) -> Node:
+    """Join in the relations of logical time that the expressions read."""
+    names = {column.name for tree in trees for column in tree.find_all(exp.Column)}
+    wanted = []
+    for relation, (field, _) in CLOCKS.items():
+        column = f"{relation}.{field}"
+        if column in names and column not in node.columns:
+            wanted.append(Scan(relation, relation, (field,)))
+    if not wanted:
+        return node
+    if isinstance(node, Constant):
+        return wanted[0] if len(wanted) == 1 else Join(tuple(wanted), ())
+    parts = node.parts if isinstance(node, Join) and not node.conditions else (node,)
+    return Join((*parts, *wanted), ())
+
+
+def _with_spelling(tree: exp.Expression) -> exp.Expression:
+    """Names of fields, lambda variables and types as written: Spark shows some of them."""
+    for identifier in tree.find_all(exp.Identifier):
+        written = identifier.meta.get(WRITTEN)
+        if isinstance(written, str) and not isinstance(identifier.parent, exp.Column):
+            identifier.set("this", written)
+    return tree
+
+
+def _with_field_names(node: exp.Expression) -> exp.Expression:
+    """`struct(a)` and `arrays_zip(a)` have a field `a`, whatever the plan calls the column."""
+    if isinstance(node, exp.Tuple) and not isinstance(node.parent, LISTS):
+        node = exp.Anonymous(this="STRUCT", expressions=node.expressions)
+    if not isinstance(node, exp.Anonymous):
+        return node
+    if folded(node.name) == "struct":
+        node.set("expressions", [_as_field(each) for each in node.expressions])
+    if folded(node.name) == "arrays_zip" and any(map(_field_name, node.expressions)):
+        return _zipped(node)
+    return node
+
+
+def _as_field(tree: exp.Expression) -> exp.Expression:
+    name = _field_name(tree)
+    if name is None:
+        return tree
+    return exp.alias_(tree, exp.to_identifier(name, quoted=True))
+
+
+def _field_name(tree: exp.Expression) -> str | None:
+    if not isinstance(tree, exp.Column):
+        return None
+    return as_written(tree) or tree.name
+
+
+def _zipped(call: exp.Anonymous) -> exp.Expression:
+    """The zipped arrays with their fields renamed element by element."""
+    element = exp.to_identifier("zipped", quoted=True)
+    fields: list[exp.Expression] = []
+    for number, argument in enumerate(call.expressions):
+        name = _field_name(argument)
+        inner = f"{argument.table}.{argument.name}" if name is not None else str(number)
+        fields.append(exp.Literal.string(name if name is not None else inner))
+        field = exp.to_identifier(inner, quoted=True)
+        fields.append(exp.Dot(this=element.copy(), expression=field))
+    body = exp.Anonymous(this="NAMED_STRUCT", expressions=fields)
+    renamed = exp.Lambda(this=body, expressions=[element])
+    zipped = exp.Anonymous(this="ARRAYS_ZIP", expressions=call.expressions)
+    return exp.Anonymous(this="TRANSFORM", expressions=[zipped, renamed])
+
+
+def _bound(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.Column) and node.table:
+        return column_tree(f"{node.table}.{node.name}")
+    name = folded(node.name) if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, exp.CurrentTimestamp) or name in functions.NOW:
+        return _clock(NOW)
+    if isinstance(node, exp.CurrentDate) or name in functions.TODAY:
+        return _clock(TODAY)
+    if isinstance(node, exp.Localtimestamp) or name in functions.NOW_WITHOUT_ZONE:
+        return exp.cast(_clock(NOW), "TIMESTAMP_NTZ", dialect="spark")
+    return node
+
+
+def _clock(relation: str) -> exp.Column:
+    return column_tree(f"{relation}.{CLOCKS[relation][0]}")

@@ -1,0 +1,71 @@
+"""Where pipelines keep their flows and inboxes, and how a run opens them."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dagster import ConfigurableResource
+from pydantic import Field
+
+from ivm_core import IncrementalFlow
+from tideview.resources.inbox import Inbox
+from tideview.resources.local_spark import LocalSpark
+from tideview.resources.pipeline_folder import Pipeline
+
+STORE_VARIABLE = "TIDEVIEW_STORE"
+
+
+def default_store() -> Path:
+    """`TIDEVIEW_STORE`, else `.tideview/store` in the checkout or in the working directory."""
+    chosen = os.environ.get(STORE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    checkout = Path(__file__).resolve().parents[1]
+    root = checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+    return root / ".tideview" / "store"
+
+
+class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
+    """A folder with one folder a pipeline: its `flow`, and the `inbox` of each source."""
+
+    spark: LocalSpark
+    path: str = Field(
+        default="", description=f"A local folder; empty: {STORE_VARIABLE}, else .tideview/store."
+    )
+
+    def flow_path(self, pipeline: Pipeline) -> Path:
+        """Where the pipeline's flow is, or will be."""
+        return self._folder(pipeline) / "flow"
+
+    def inboxes(self, pipeline: Pipeline) -> dict[str, Inbox]:
+        """The inbox of every source, made or not."""
+        folder = self._folder(pipeline) / "inbox"
+        return {source.name: Inbox(source, folder / source.name) for source in pipeline.sources}
+
+    @contextmanager
+    def open(self, pipeline: Pipeline) -> Iterator[IncrementalFlow]:
+        """The pipeline's flow with everything declared; inboxes are made on first use.
+
+        What the flow refuses is an `IvmError`: a definition that differs from the stored one,
+        another writer, a folder that holds something else, an inbox that is gone.
+        """
+        with IncrementalFlow.open(self.flow_path(pipeline), self.spark.spark_session) as flow:
+            for name, inbox in self.inboxes(pipeline).items():
+                if name not in flow.sources:
+                    inbox.make()
+                keys = list(inbox.source.primary_key)
+                flow.register_source(name, delta_table=inbox.path, primary_key=keys)
+            pipeline.register_views(flow)
+            yield flow
+
+    @contextmanager
+    def read(self, pipeline: Pipeline) -> Iterator[IncrementalFlow]:
+        """The pipeline's flow for reading only: it keeps no writer out, and finishes nothing."""
+        spark = self.spark.spark_session
+        with IncrementalFlow.open(self.flow_path(pipeline), spark, read_only=True) as flow:
+            yield flow
+
+    def _folder(self, pipeline: Pipeline) -> Path:
+        root = Path(self.path).expanduser().absolute() if self.path else default_store()
+        return root / pipeline.name

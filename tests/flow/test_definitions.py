@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ivm_core import (
+    DefinitionConflict,
+    DuplicateName,
+    InvalidName,
+    IvmError,
+    SqlError,
+    UnknownName,
+    Unsupported,
+    UserError,
+)
+from tests.flow.shop import CUSTOMERS, ORDERS, VIEWS, assert_exact, declare_shop, log_of, rows
+
+if TYPE_CHECKING:
+    from ivm_core import IncrementalFlow
+
+
+def test_the_same_definitions_again_are_nothing(shop: IncrementalFlow) -> None:
+    before = log_of(shop)
+    declare_shop(shop)
+    shop.register_source("orders", "ID  bigint,customer string, amount int"[4:].join(("id ", "")))
+    shop.register_view("large", "select id, customer from orders\nwhere amount >= 10")
+    shop.register_view("LARGE", VIEWS["large"])
+    assert log_of(shop) == before
+
+
+def test_a_source_that_differs_is_refused_with_both_shown(shop: IncrementalFlow) -> None:
+    with pytest.raises(DefinitionConflict) as caught:
+        shop.register_source("orders", "id BIGINT, customer STRING, amount BIGINT")
+    text = str(caught.value)
+    assert "amount INT)" in text.replace("`", "")
+    assert "amount BIGINT" in text.replace("`", "")
+    with pytest.raises(DefinitionConflict, match="primary key"):
+        shop.register_source("orders", ORDERS)
+
+
+def test_a_view_that_differs_is_refused_with_both_shown(shop: IncrementalFlow) -> None:
+    with pytest.raises(DefinitionConflict) as caught:
+        shop.register_view("large", "SELECT id, customer FROM orders WHERE amount >= 11")
+    assert "amount >= 10" in caught.value.stored
+    assert "amount >= 11" in caught.value.given
+    assert "amount >= 10" in str(caught.value)
+    assert "amount >= 11" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["orders", "Orders", "large", "LARGE"])
+def test_a_name_is_taken_whatever_its_case(name: str, shop: IncrementalFlow) -> None:
+    before = log_of(shop)
+    with pytest.raises((DuplicateName, DefinitionConflict)):
+        shop.register_view(name, "SELECT name FROM customers")
+    with pytest.raises((DuplicateName, DefinitionConflict)):
+        shop.register_source(name, "x INT")
+    assert log_of(shop) == before
+
+
+def test_views_stand_on_views_in_any_order_of_sources(flow: IncrementalFlow) -> None:
+    flow.register_source("a", "x INT")
+    flow.register_view("upper", "SELECT x + 1 AS x FROM a")
+    flow.register_source("b", "x INT")
+    flow.register_view("both", "SELECT x FROM upper UNION ALL SELECT x FROM b")
+    flow.register_view("twice", "SELECT l.x FROM both l JOIN upper r ON l.x = r.x")
+    summary = flow.tick({"b": [(2,), (5,)], "a": [(1,)]})
+    assert {name: view.rows for name, view in summary.views.items()} == {
+        "upper": 1,
+        "both": 3,
+        "twice": 2,
+    }
+    flow.tick("a", [(4,)])
+    assert rows(flow.snapshot("twice")) == [(2,), (2,), (5,), (5,)]
+    assert_exact(flow)
+
+
+def test_names_are_found_whatever_their_case(shop: IncrementalFlow) -> None:
+    shop.register_view("loud", "SELECT ID, Customer FROM ORDERS WHERE AMOUNT > 1")
+    shop.tick("Orders", [(1, "ann", 20)])
+    assert rows(shop.snapshot("LOUD")) == [(1, "ann")]
+    assert shop.snapshot("loud").columns == ["ID", "Customer"]
+    assert shop.explain("Loud").view == "loud"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM itself",
+        "SELECT a.id FROM orders a JOIN itself b ON a.id = b.id",
+        "SELECT id FROM nowhere",
+        "SELECT id FROM spark_catalog.default.orders",
+        "SELECT id FROM parquet.`/tmp/x`",
+    ],
+)
+def test_cycles_and_unknown_relations_are_refused(sql: str, shop: IncrementalFlow) -> None:
+    before = log_of(shop)
+    with pytest.raises((UnknownName, Unsupported)):
+        shop.register_view("itself", sql)
+    assert log_of(shop) == before
+    assert "itself" not in shop.views
+
+
+def test_an_unknown_column_keeps_sparks_suggestion(shop: IncrementalFlow) -> None:
+    with pytest.raises(UnknownName, match="customer"):
+        shop.register_view("v", "SELECT custommer FROM orders")
+
+
+@pytest.mark.parametrize(
+    ("sql", "line", "column"),
+    [("SELEC id FROM orders", 1, None), ("SELECT id\nFROM orders WHERE (", 2, None)],
+)
+def test_sql_that_does_not_parse_is_refused_with_its_place(
+    sql: str, line: int, column: int | None, shop: IncrementalFlow
+) -> None:
+    with pytest.raises(SqlError) as caught:
+        shop.register_view("v", sql)
+    assert caught.value.line == line
+    assert caught.value.column is not None
+    assert "view v" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "a.b", "..", "../x", "a/b", 'a"b', "a'b", "a`b", "a#1", "x" * 300, "é"]
+)
+def test_names_that_cannot_be_are_refused(name: str, shop: IncrementalFlow) -> None:
+    before = log_of(shop)
+    with pytest.raises(InvalidName):
+        shop.register_view(name, "SELECT id FROM orders")
+    with pytest.raises(InvalidName):
+        shop.register_source(name, "x INT")
+    assert log_of(shop) == before
+
+
+@pytest.mark.parametrize("name", [None, 7, ["v"]])
+def test_names_are_text(name: object, shop: IncrementalFlow) -> None:
+    with pytest.raises(UserError):
+        shop.register_view(name, "SELECT id FROM orders")  # type: ignore[arg-type]
+    with pytest.raises(UserError):
+        shop.register_source(name, "x INT")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("column", ["_weight", "_tick", "_WEIGHT", "a b", "a,b", "a=b"])
+def test_columns_that_cannot_be_are_refused(column: str, flow: IncrementalFlow) -> None:
+    with pytest.raises(IvmError):
+        flow.register_source("s", f"`{column}` INT")
+    flow.register_source("s", "x INT")
+    with pytest.raises(IvmError):
+        flow.register_view("v", f"SELECT x AS `{column}` FROM s")
+    assert flow.views == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "key"),
+    [
+        (None, None),
+        ("", None),
+        ("x", None),
+        ("x INT, X INT", None),
+        ("x INTT", None),
+        ("x INT", ["y"]),
+        ("x INT", ["x", "X"]),
+        ("x DOUBLE", ["x"]),
+        ("x ARRAY<INT>", "x"),
+        ("x INT", [3]),
+        (7, None),
+    ],
+)
+def test_sources_that_cannot_be_are_refused(
+    schema: str | None, key: list[str] | None, flow: IncrementalFlow
+) -> None:
+    with pytest.raises(IvmError):
+        flow.register_source("s", schema, primary_key=key)
+    assert flow.sources == ()
+
+
+@pytest.mark.parametrize("sql", ["", "   ", "-- nothing", "DELETE FROM orders", None, 7])
+def test_views_are_selects(sql: object, shop: IncrementalFlow) -> None:
+    with pytest.raises(IvmError):
+        shop.register_view("v", sql)  # type: ignore[arg-type]
+
+
+def test_one_key_column_may_be_given_by_its_name(flow: IncrementalFlow) -> None:
+    flow.register_source("c", CUSTOMERS, primary_key="NAME")
+    flow.register_source("c", CUSTOMERS, primary_key=["name"])
+    assert flow.sources == ("c",)
+
+
+def test_a_view_over_data_has_rows_from_the_next_tick_on(shop: IncrementalFlow) -> None:
+    shop.tick("orders", [(1, "ann", 20), (2, "bob", 3)])
+    shop.register_view("late", "SELECT customer FROM orders")
+    assert rows(shop.snapshot("late")) == []
+    summary = shop.tick()
+    assert summary.views["late"].rows == 2
+    assert summary.views["totals"].skipped
+    assert rows(shop.snapshot("late")) == [("ann",), ("bob",)]
+    assert_exact(shop, "late")
+
+
+def test_a_view_is_hydrated_at_once_when_asked(shop: IncrementalFlow) -> None:
+    shop.tick("orders", [(1, "ann", 20), (2, "bob", 3)])
+    shop.register_view("late", "SELECT customer, COUNT(*) AS n FROM large GROUP BY 1", hydrate=True)
+    assert shop.current_tick == 2
+    assert rows(shop.snapshot("late")) == [("ann", 1)]
+    shop.register_view("late", "SELECT customer, COUNT(*) AS n FROM large GROUP BY 1", hydrate=True)
+    assert shop.current_tick == 2
+    assert shop.replay().equal
