@@ -48,9 +48,11 @@ def main(words: list[str] | None = None) -> int:
         datasets = Datasets(spark, folder / "orders")
         sections = [_run(name, datasets, folder, plan) for name in chosen]
     finally:
-        if spark is not None:
-            spark.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            if spark is not None:
+                spark.stop()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     about["seconds"] = time.perf_counter() - STARTED
     about["load_average_at_the_end"] = os.getloadavg()
     about["plan"] = {**vars(plan), "only": chosen}

@@ -39,7 +39,9 @@ R = TypeVar("R")
 Changes = Any  # a DeltaBatch, rows, an Arrow table, a pandas or Spark DataFrame
 
 
-def _spark_left_alone(method: Callable[Concatenate[IncrementalFlow, P], R]) -> Callable[Concatenate[IncrementalFlow, P], R]:
+def _spark_left_alone(
+    method: Callable[Concatenate[IncrementalFlow, P], R],
+) -> Callable[Concatenate[IncrementalFlow, P], R]:
     """The method, with the caller's active Spark session as it was when it is done."""
 
     @wraps(method)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from ivm_core.compile.totality import column_type, is_total
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
@@ -18,10 +16,22 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.project import ProjectOperator
 from ivm_core.operators.scan import ScanOperator
 from ivm_core.operators.union_all import UnionAllOperator
-from ivm_core.plan.nodes import Aggregate, Constant, Distinct, Filter, Join, Node, Project, Scan, UnionAll
+from ivm_core.plan.nodes import (
+    Aggregate,
+    Constant,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Scan,
+    UnionAll,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sqlglot import exp
 
     from ivm_core.model.schema import Schema
     from ivm_core.model.types import DataType

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.model.types import DataType
-from ivm_core.plan.nodes import CLOCKS, Filter, Join, Node, Project, Scan, UnionAll
 from ivm_core.model.ddl import parse_type
+from ivm_core.plan.nodes import CLOCKS, Filter, Join, Node, Project, Scan, UnionAll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ivm_core.model.schema import Schema
+    from ivm_core.model.types import DataType
     from ivm_core.plan.scalar import Scalar
 
 TOTAL = (
@@ -73,12 +73,12 @@ def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataT
 def is_total(scalar: Scalar, node: Node, catalog: Mapping[str, Schema]) -> bool:
     """Whether evaluating the scalar on any row whatever of the node can't raise."""
     tree = scalar.tree
-    if not isinstance(tree, exp.Expression):
+    if not isinstance(tree, exp.Expr):
         return False
     return _total(tree, node, catalog)
 
 
-def _total(tree: exp.Expression, node: Node, catalog: Mapping[str, Schema]) -> bool:
+def _total(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> bool:
     if isinstance(tree, COMPARISONS):
         sides = (tree.left.unnest(), tree.right.unnest())
         families = {_family(side, node, catalog) for side in sides}
@@ -99,7 +99,7 @@ def _total(tree: exp.Expression, node: Node, catalog: Mapping[str, Schema]) -> b
     )
 
 
-def _family(tree: exp.Expression, node: Node, catalog: Mapping[str, Schema]) -> str | None:
+def _family(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> str | None:
     if isinstance(tree, exp.Literal):
         return "STRING" if tree.is_string else "number"
     if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):

@@ -182,7 +182,11 @@ class Engine:
             return
         self._refuse_taken(name)
         analyser = SparkAnalyser(self.gears, f"view {name}")
-        program = self._compile(name, sql, analyser, {})
+        try:
+            program = self._compile(name, sql, analyser, {})
+        except UnknownName:
+            analyser.original(sql, self.schemas())  # its message suggests what may be meant
+            raise
         self._check_against_spark(program, analyser)
         self.begin_writing()
         used = {each.name: each.fingerprint for each in called(self.functions.values(), sql)}
@@ -225,7 +229,9 @@ class Engine:
         if not same and self.gears.low.catalog.functionExists(function.name):
             raise DuplicateName(f"Spark has a function {function.name}", where=where)
         if not callable(function.code):
-            raise UserError(f"{function.code!r} can't be called", where=where, fix="give a function")
+            raise UserError(
+                f"{function.code!r} can't be called", where=where, fix="give a function"
+            )
         try:
             self.gears.register(function)
         except PySparkException as error:
@@ -557,7 +563,9 @@ class Engine:
             now = datetime.now(UTC)
             return now if last is None or now > last else last
         if not isinstance(given, datetime) or given.tzinfo is None:
-            raise LogicalTimeError(f"{given!r} is not a time with a time zone", where="logical_time")
+            raise LogicalTimeError(
+                f"{given!r} is not a time with a time zone", where="logical_time"
+            )
         given = given.astimezone(UTC)
         if last is not None and given < last:
             raise LogicalTimeError(

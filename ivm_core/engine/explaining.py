@@ -52,7 +52,12 @@ class Explanation:
 
     def __str__(self) -> str:
         """For people."""
-        lines = [f"view {self.view}, plan {self.fingerprint}", "", "means", _indent(self.normalised)]
+        lines = [
+            f"view {self.view}, plan {self.fingerprint}",
+            "",
+            "means",
+            _indent(self.normalised),
+        ]
         lines += ["", "is maintained"]
         for node in self.nodes:
             lines.append(f"  {'  ' * node.depth}{node.node}: {node.verdict} ({node.reason})")

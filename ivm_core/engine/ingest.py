@@ -74,9 +74,7 @@ def _resolved(
     return net(stacked(*[part.cast(schema) for part in parts]), source.schema)
 
 
-def _check(
-    source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed
-) -> None:
+def _check(source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed) -> None:
     if source.primary_key:
         _check_keys(source, changes, trace, committed)
     else:
@@ -136,9 +134,7 @@ def _check_deletions(
         )
 
 
-def _held(
-    source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Committed
-) -> pa.Table:
+def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Committed) -> pa.Table:
     """Stored rows that can match the given ones in the columns that those have."""
     conjunction = []
     for name in rows.column_names:

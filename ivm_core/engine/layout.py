@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ivm_core.model.names import TICK, WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT
-from ivm_core.model.names import TICK, WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.store.trace import Trace
 

@@ -17,12 +17,9 @@ from ivm_core.store.compaction import compact, merge_small
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pyarrow as pa
-
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
-    from ivm_core.operators.aggregate import AggregateStatements
 
 SMALL_FILES = 32
 """A trace with more small files than this is compacted."""
@@ -50,9 +47,7 @@ def maintain(
     return done
 
 
-def _maintain_view(
-    layout: Layout, history: History, program: ViewProgram, epoch: int
-) -> list[str]:
+def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch: int) -> list[str]:
     done: list[str] = []
     upto = history.states[program.name].upto
     for stage in program.stages:
@@ -70,11 +65,6 @@ def _maintain_view(
         if state.rows_estimate(history.committed) > DRIVER_FOLD_ROWS:
             done += merge_small(state, history.committed)
         else:
-            compact(state, history.committed, upto, epoch, lambda rows, s=statements: _sums(rows, s))
+            compact(state, history.committed, upto, epoch, statements.folded_state)
             done.append(f"state of {relation} folded up to tick {upto}")
     return done
-
-
-def _sums(rows: pa.Table, statements: AggregateStatements) -> pa.Table:
-    """One row a group and bin; groups that are gone leave nothing behind."""
-    return statements.folded_state(rows)

@@ -115,9 +115,7 @@ def netted(frame: DataFrame, schema: Schema, *, per_tick: bool = False) -> DataF
             keys.append(encoded.alias(f"_tv_{number}"))
         else:
             keys.append(F.col(quote(each.name)))
-    floats = [
-        F.first(quote(each.name)).alias(each.name) for each in schema if has_float(each.type)
-    ]
+    floats = [F.first(quote(each.name)).alias(each.name) for each in schema if has_float(each.type)]
     keys += [F.col(TICK)] if per_tick else []
     summed = frame.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT), *floats)
     names = [*(quote(name) for name in schema.names), WEIGHT, *([TICK] if per_tick else [])]

@@ -18,10 +18,10 @@ from ivm_core.compile.program import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.operators.netting import net, stacked
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.netting import net, stacked
 from ivm_core.plan.nodes import CLOCKS, NOW
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class TickRelations:
         if change.count > LOCAL_ROWS:
             return change
         schema = weighted(self.schema(name))
-        table = ds.dataset(list(change.rows.uris)[0], format="parquet").to_table(
+        table = ds.dataset(list(change.rows.uris), format="parquet").to_table(
             columns=list(schema.names)
         )
         return local_change(table.cast(arrow_schema(schema)), self.schema(name))

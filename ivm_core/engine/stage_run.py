@@ -6,11 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from ivm_core.compile.reach import Reach, ReachFinder
+from ivm_core.compile.stages import scans
 from ivm_core.engine.fetching import Fetcher, wanted_columns
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
@@ -26,10 +25,11 @@ from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import text_of
 from ivm_core.store.limit import ColumnLimit, Limit, limits
-from ivm_core.compile.stages import scans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
+
+    import pyarrow as pa
 
     from ivm_core.compile.program import StageProgram
     from ivm_core.engine.evaluation import ViewEvaluation
@@ -100,7 +100,9 @@ class StageRun(ABC):
 
     def _execute_rows(self) -> None:
         body = self.stage.stage.body
-        statement = self._rendered("rows", lambda: self._final(self.lowering.render(body, self.form)))
+        statement = self._rendered(
+            "rows", lambda: self._final(self.lowering.render(body, self.form))
+        )
         if statement is not None:
             self._emit(statement, self._inputs(statement, self._reach()))
 
@@ -141,9 +143,7 @@ class StageRun(ABC):
             key = (*self._key, self.binds_whole_state, redone)
             self.view.inlined[self.stage.stage.relation] = Inlined(key, rows, reads)
 
-    def _redo(
-        self, aggregate: AggregateStatements, folded: Rows, reads: dict[str, Rows]
-    ) -> bool:
+    def _redo(self, aggregate: AggregateStatements, folded: Rows, reads: dict[str, Rows]) -> bool:
         """Recompute MIN and MAX of the groups where a deletion reaches them; whether there are."""
         reads[bound_name(aggregate.output, Form.OLD)] = self._old_output(aggregate, folded)
         keys = self._reached_keys(aggregate, folded, reads)
@@ -174,7 +174,8 @@ class StageRun(ABC):
         if key not in cache:
             query = build()
             cache[key] = None if query is None else self._statement(query)
-        return cache[key]
+        found: Statement | None = cache[key]
+        return found
 
     def _statement(self, query: exp.Query) -> Statement:
         """The query with those of inlined stages in front."""
@@ -337,7 +338,9 @@ class LowGearRun(StageRun):
 
     def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
         schema = aggregate.state_schema
-        return LocalRows(self._of_keys(self._state_trace(aggregate), aggregate, folded, schema), schema)
+        return LocalRows(
+            self._of_keys(self._state_trace(aggregate), aggregate, folded, schema), schema
+        )
 
     def _old_output(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
         schema = weighted(self.stage.output)
@@ -410,14 +413,21 @@ class HighGearRun(StageRun):
         if name in self.view.inner:
             change = self.view.change(name)
             schema = weighted(self.relations.schema(name))
-            return LocalRows(arrow_schema(schema).empty_table(), schema) if change is None else change.rows
+            return (
+                LocalRows(arrow_schema(schema).empty_table(), schema)
+                if change is None
+                else change.rows
+            )
         last = self.relations.tick - 1
         before = self.relations.stored(name, last)
         change = self.relations.change(name, last)
         if change is None:
             return before
         columns = [*self.relations.schema(name).names, "_weight"]
-        frames = [self.gears.read(rows).select(*[f"`{c}`" for c in columns]) for rows in (before, change.rows)]
+        frames = [
+            self.gears.read(rows).select(*[f"`{c}`" for c in columns])
+            for rows in (before, change.rows)
+        ]
         return FrameRows(frames[0].unionAll(frames[1]))
 
     def _fold(
@@ -426,9 +436,7 @@ class HighGearRun(StageRun):
         trace = self._state_trace(aggregate)
         schema = aggregate.state_schema
         target = trace.spark_target(self.relations.tick, self.relations.epoch)
-        written = self.gears.write(
-            statement.text, reads, schema, target, self.relations.tick
-        )
+        written = self.gears.write(statement.text, reads, schema, target, self.relations.tick)
         trace.adopt(self.relations.tick, self.relations.epoch)
         return StoredRows((target,), ticked(schema)) if written.rows else None
 

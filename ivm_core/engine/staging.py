@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.ingest import netted_changes
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import Change, local_change
-from ivm_core.model.digest import Digest
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.frame_checks import refusal_of
@@ -22,10 +19,13 @@ from ivm_core.store.trace_files import Committed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pyarrow as pa
+
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.gears import Gears
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
+    from ivm_core.model.digest import Digest
     from ivm_core.operators.bound_batch import BoundBatch
     from ivm_core.store.trace import Trace
 

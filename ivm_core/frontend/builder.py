@@ -29,7 +29,7 @@ class Builder:
         self._known = known
         self._where = where
 
-    def query(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Node:
+    def query(self, tree: exp.Expr, ctes: Mapping[str, Node]) -> Node:
         """The plan of a query, given the common table expressions that it sees."""
         ctes = dict(ctes)
         for cte in tree.ctes if isinstance(tree, exp.Query) else ():
@@ -56,7 +56,7 @@ class Builder:
         union = UnionAll(branches)
         return Distinct(union) if tree.args.get("distinct") else union
 
-    def _renamed(self, node: Node, relation: exp.Expression) -> Node:
+    def _renamed(self, node: Node, relation: exp.Expr) -> Node:
         """The node with the columns of `relation AS alias(a, b)`."""
         names = column_list(relation)
         if not names:
@@ -111,16 +111,16 @@ class Builder:
 
     def _sources(
         self, tree: exp.Select, ctes: Mapping[str, Node]
-    ) -> tuple[Node, list[exp.Expression], dict[str, str]]:
+    ) -> tuple[Node, list[exp.Expr], dict[str, str]]:
         """What is read, the join conditions, and how the columns are spelled."""
-        conditions: list[exp.Expression] = []
+        conditions: list[exp.Expr] = []
         spelled: dict[str, str] = {}
         start = tree.args.get("from_") or tree.args.get("from")
         if start is None:
             return Constant(), conditions, spelled
         parts: list[Node] = []
 
-        def collect(relation: exp.Expression) -> None:
+        def collect(relation: exp.Expr) -> None:
             while isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
                 collect_joins(relation.args.get("joins"))
                 relation = relation.this
@@ -138,9 +138,7 @@ class Builder:
         collect_joins(tree.args.get("joins"))
         return (parts[0] if len(parts) == 1 else Join(tuple(parts), ())), conditions, spelled
 
-    def _relation(
-        self, tree: exp.Expression, ctes: Mapping[str, Node], spelled: dict[str, str]
-    ) -> Node:
+    def _relation(self, tree: exp.Expr, ctes: Mapping[str, Node], spelled: dict[str, str]) -> Node:
         alias = tree.alias_or_name
         if not isinstance(tree, exp.Table):
             return _aliased(self._renamed(self.query(tree, ctes), tree), alias, spelled)
@@ -180,7 +178,7 @@ class Builder:
                     rewrite="name the fields",
                 )
 
-    def _refuse_ungrouped(self, node: Node, trees: list[exp.Expression]) -> None:
+    def _refuse_ungrouped(self, node: Node, trees: list[exp.Expr]) -> None:
         there = set(node.columns)
         for tree in trees:
             missing = sorted({c.name for c in tree.find_all(exp.Column)} - there)
@@ -203,13 +201,13 @@ def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:
     return Project(node, tuple(outputs))
 
 
-def _filtered(node: Node, conditions: list[exp.Expression]) -> Node:
+def _filtered(node: Node, conditions: list[exp.Expr]) -> Node:
     """WHERE and ON conditions above the product; rewrites place them."""
     for condition in conditions:
         node = Filter(node, scalar_of(condition))
     return node
 
 
-def _is_empty(key: exp.Expression) -> bool:
+def _is_empty(key: exp.Expr) -> bool:
     """`GROUP BY ()` is one group of all rows."""
     return isinstance(key, exp.Tuple) and not key.expressions

@@ -27,7 +27,16 @@ WITH_UNIT = ("DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TI
 ESCAPE = re.compile(
     r"\\([01][0-7]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)|(''|\"\")", re.DOTALL
 )
-ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
+ESCAPED = {
+    "0": "\0",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "Z": "\x1a",
+    "%": r"\%",
+    "_": r"\_",
+}
 
 
 def string_value(literal: str) -> str:
@@ -47,10 +56,10 @@ def string_value(literal: str) -> str:
     return ESCAPE.sub(one, literal[1:-1])
 
 
-def _with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+def _with_unit(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     """`dateadd(DAY, 1, d)`: the first of three arguments is a word, not a column."""
 
-    def build(arguments: list[exp.Expression]) -> exp.Expression:
+    def build(arguments: list[exp.Expr]) -> exp.Expr:
         first = arguments[0] if len(arguments) == 3 else None
         if isinstance(first, exp.Column) and not first.table and not first.this.quoted:
             arguments = [exp.var(first.name), *arguments[1:]]
@@ -91,8 +100,8 @@ class Verbatim(Spark):
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
 
         def _replace_lambda(
-            self, node: exp.Expression | None, expressions: list[exp.Expression]
-        ) -> exp.Expression | None:
+            self, node: exp.Expr | None, expressions: list[exp.Expr]
+        ) -> exp.Expr | None:
             """Variables are compared without regard to case, like all names."""
             variables = {each.name.lower(): each.name for each in expressions}
             for column in node.find_all(exp.Column) if node else ():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ivm_core.plan.scalar import Scalar
 
-AGGREGATES: dict[type[exp.Expression], str] = {
+AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Count: "COUNT",
     exp.Sum: "SUM",
     exp.Avg: "AVG",
@@ -24,9 +24,9 @@ AGGREGATES: dict[type[exp.Expression], str] = {
 }
 
 
-def aggregate_calls(trees: list[exp.Expression]) -> list[exp.Expression]:
+def aggregate_calls(trees: list[exp.Expr]) -> list[exp.Expr]:
     """The aggregates in expressions, each with its FILTER clause, equal ones once."""
-    found: dict[str, exp.Expression] = {}
+    found: dict[str, exp.Expr] = {}
     for tree in trees:
         for node in tree.walk():
             filtered = isinstance(node, exp.Filter) and isinstance(node.this, tuple(AGGREGATES))
@@ -37,13 +37,13 @@ def aggregate_calls(trees: list[exp.Expression]) -> list[exp.Expression]:
 
 
 def aggregated(
-    node: Node, keys: list[exp.Expression], calls: list[exp.Expression]
-) -> tuple[Node, Callable[[exp.Expression], exp.Expression]]:
+    node: Node, keys: list[exp.Expr], calls: list[exp.Expr]
+) -> tuple[Node, Callable[[exp.Expr], exp.Expr]]:
     """Aggregate over projected keys and arguments, and how expressions above refer to it."""
     outputs: dict[str, Scalar] = {}
     placed: dict[str, str] = {}
 
-    def place(tree: exp.Expression, name: str) -> str:
+    def place(tree: exp.Expr, name: str) -> str:
         scalar = scalar_of(tree)
         name = scalar.column if scalar.is_column else placed.setdefault(scalar.sql, name)
         outputs.setdefault(name, scalar)
@@ -67,8 +67,8 @@ def aggregated(
     projected = Project(node, tuple(outputs.items()))
     aggregate = Aggregate(projected, tuple((n, n) for n in key_names), tuple(aggregate_calls))
 
-    def replace(tree: exp.Expression) -> exp.Expression:
-        def one(part: exp.Expression) -> exp.Expression:
+    def replace(tree: exp.Expr) -> exp.Expr:
+        def one(part: exp.Expr) -> exp.Expr:
             name = replacements.get(_text(part))
             return part if name is None else column_tree(name)
 
@@ -77,18 +77,18 @@ def aggregated(
     return aggregate, replace
 
 
-def _text(tree: exp.Expression) -> str:
+def _text(tree: exp.Expr) -> str:
     return tree.sql(dialect="spark", comments=False)
 
 
-def _call_parts(call: exp.Expression) -> tuple[str, exp.Expression | None]:
+def _call_parts(call: exp.Expr) -> tuple[str, exp.Expr | None]:
     """Function and argument; a FILTER clause becomes a CASE around the argument."""
     where = None
     if isinstance(call, exp.Filter):
         where = call.expression.this
         call = call.this
     function = AGGREGATES[type(call)]
-    argument: exp.Expression | None = call.this
+    argument: exp.Expr | None = call.this
     if function == "COUNT":
         argument = _counted(call)
     if where is not None:
@@ -98,7 +98,7 @@ def _call_parts(call: exp.Expression) -> tuple[str, exp.Expression | None]:
     return function, argument
 
 
-def _counted(call: exp.Expression) -> exp.Expression | None:
+def _counted(call: exp.Expr) -> exp.Expr | None:
     """What COUNT counts unless it is NULL; None for every row."""
     parts = [call.this, *(call.args.get("expressions") or ())]
     if isinstance(call.this, exp.Star) or all(isinstance(p, exp.Literal) for p in parts):

@@ -35,7 +35,7 @@ class Positions:
         """What the statement begins with."""
         return self._words[0][0] if self._words else "nothing"
 
-    def find(self, tree: exp.Expression, phrase: str = "") -> str:
+    def find(self, tree: exp.Expr, phrase: str = "") -> str:
         """Line and column of a phrase at a tree, else of the tree's first token; may be empty.
 
         The nearest occurrence before the tree's first token counts, else the first of all.
@@ -61,6 +61,6 @@ class Positions:
         return bool(wanted) and found == list(wanted)
 
 
-def _first_offset(tree: exp.Expression) -> int | None:
+def _first_offset(tree: exp.Expr) -> int | None:
     """The earliest place that any node of the tree remembers."""
     return min((node.meta["start"] for node in tree.walk() if "start" in node.meta), default=None)

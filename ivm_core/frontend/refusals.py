@@ -40,13 +40,13 @@ class Finding:
     """A construct that is not maintained."""
 
     construct: str
-    node: exp.Expression
+    node: exp.Expr
     rewrite: str
     phrase: str = ""
     """Words of the text that stand where the construct does."""
 
 
-def refuse_unsupported(tree: exp.Expression, where: str, positions: Positions) -> None:
+def refuse_unsupported(tree: exp.Expr, where: str, positions: Positions) -> None:
     """Raise for the first construct that is not maintained; return for SQL that is."""
     if not isinstance(tree, exp.Query):
         raise SqlError(
@@ -64,7 +64,7 @@ def refuse_unsupported(tree: exp.Expression, where: str, positions: Positions) -
             _refuse_function(node, where, positions)
 
 
-def called(node: exp.Expression) -> str:
+def called(node: exp.Expr) -> str:
     """The name of a function call, in lower case."""
     return (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
 
@@ -78,12 +78,12 @@ def _refuse(finding: Finding, where: str, positions: Positions) -> None:
     )
 
 
-def _at(where: str, positions: Positions, node: exp.Expression, phrase: str = "") -> str:
+def _at(where: str, positions: Positions, node: exp.Expr, phrase: str = "") -> str:
     found = positions.find(node, phrase)
     return f"{where}, {found}" if found else where
 
 
-def _of_query(node: exp.Expression) -> Iterator[Finding]:
+def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.With) and node.args.get("recursive"):
         rewrite = "unroll the levels that you need as joins"
         yield Finding("WITH RECURSIVE", node, rewrite, "RECURSIVE")
@@ -107,7 +107,9 @@ def _of_query(node: exp.Expression) -> Iterator[Finding]:
                 rewrite = "write one GROUP BY per grouping, joined by UNION ALL"
                 yield Finding(name, node, rewrite, "GROUP BY")
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
-        yield Finding(f"the table function {called(node.this)}", node, "push the rows into a source")
+        yield Finding(
+            f"the table function {called(node.this)}", node, "push the rows into a source"
+        )
 
 
 def _of_set_operation(node: exp.SetOperation) -> Iterator[Finding]:
@@ -119,7 +121,7 @@ def _of_set_operation(node: exp.SetOperation) -> Iterator[Finding]:
         yield Finding(f"{name} BY NAME", node.expression, rewrite, name)
 
 
-def _of_modifiers(node: exp.Expression) -> Iterator[Finding]:
+def _of_modifiers(node: exp.Expr) -> Iterator[Finding]:
     for key, construct in MODIFIERS:
         found = node.args.get(key)
         if found:
@@ -146,7 +148,7 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
         yield Finding("JOIN … USING", node.args["using"][0], "write the condition with ON", "USING")
 
 
-def _of_expression(node: exp.Expression) -> Iterator[Finding]:
+def _of_expression(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Window):
         yield Finding("a window function (OVER)", node, "compute it when reading the snapshot")
     if isinstance(node, exp.Lateral):
@@ -173,7 +175,7 @@ def _is_argument(star: exp.Star) -> bool:
     return not isinstance(parent, exp.Select)
 
 
-def _is_in_expression(node: exp.Expression) -> bool:
+def _is_in_expression(node: exp.Expr) -> bool:
     parent = node.parent
     if isinstance(parent, exp.Subquery):
         return _is_in_expression(parent)

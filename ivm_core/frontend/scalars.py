@@ -23,12 +23,12 @@ LISTS = (exp.In, exp.Any, exp.All, exp.Like, exp.ILike, exp.Tuple)
 """What holds a list in parentheses; anywhere else Spark takes it for a struct."""
 
 
-def internal(tree: exp.Expression) -> exp.Expression:
+def internal(tree: exp.Expr) -> exp.Expr:
     """The expression over plan columns; the given one stays as it is."""
     return _with_spelling(tree.copy()).transform(_with_field_names).transform(_bound)
 
 
-def with_clocks(node: Node, trees: Iterable[exp.Expression]) -> Node:
+def with_clocks(node: Node, trees: Iterable[exp.Expr]) -> Node:
     """Join in the relations of logical time that the expressions read."""
     names = {column.name for tree in trees for column in tree.find_all(exp.Column)}
     wanted = []
@@ -44,7 +44,7 @@ def with_clocks(node: Node, trees: Iterable[exp.Expression]) -> Node:
     return Join((*parts, *wanted), ())
 
 
-def _with_spelling(tree: exp.Expression) -> exp.Expression:
+def _with_spelling(tree: exp.Expr) -> exp.Expr:
     """Names of fields, lambda variables and types as written: Spark shows some of them."""
     for identifier in tree.find_all(exp.Identifier):
         written = identifier.meta.get(WRITTEN)
@@ -53,7 +53,7 @@ def _with_spelling(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def _with_field_names(node: exp.Expression) -> exp.Expression:
+def _with_field_names(node: exp.Expr) -> exp.Expr:
     """`struct(a)` and `arrays_zip(a)` have a field `a`, whatever the plan calls the column."""
     if isinstance(node, exp.Tuple) and not isinstance(node.parent, LISTS):
         node = exp.Anonymous(this="STRUCT", expressions=node.expressions)
@@ -66,23 +66,23 @@ def _with_field_names(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _as_field(tree: exp.Expression) -> exp.Expression:
+def _as_field(tree: exp.Expr) -> exp.Expr:
     name = _field_name(tree)
     if name is None:
         return tree
     return exp.alias_(tree, exp.to_identifier(name, quoted=True))
 
 
-def _field_name(tree: exp.Expression) -> str | None:
+def _field_name(tree: exp.Expr) -> str | None:
     if not isinstance(tree, exp.Column):
         return None
     return as_written(tree) or tree.name
 
 
-def _zipped(call: exp.Anonymous) -> exp.Expression:
+def _zipped(call: exp.Anonymous) -> exp.Expr:
     """The zipped arrays with their fields renamed element by element."""
     element = exp.to_identifier("zipped", quoted=True)
-    fields: list[exp.Expression] = []
+    fields: list[exp.Expr] = []
     for number, argument in enumerate(call.expressions):
         name = _field_name(argument)
         inner = f"{argument.table}.{argument.name}" if name is not None else str(number)
@@ -95,7 +95,7 @@ def _zipped(call: exp.Anonymous) -> exp.Expression:
     return exp.Anonymous(this="TRANSFORM", expressions=[zipped, renamed])
 
 
-def _bound(node: exp.Expression) -> exp.Expression:
+def _bound(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Column) and node.table:
         return column_tree(f"{node.table}.{node.name}")
     name = folded(node.name) if isinstance(node, exp.Anonymous) else ""

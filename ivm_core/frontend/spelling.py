@@ -21,7 +21,7 @@ def folded(name: str) -> str:
     return name.lower()
 
 
-def remember_spelling(tree: exp.Expression) -> None:
+def remember_spelling(tree: exp.Expr) -> None:
     """Note how every name is written, before it is turned to lower case."""
     for identifier in tree.find_all(exp.Identifier):
         identifier.meta[WRITTEN] = identifier.this
@@ -31,12 +31,12 @@ def remember_spelling(tree: exp.Expression) -> None:
             alias.parent.meta[WRITTEN] = [column.name for column in columns]
 
 
-def column_list(relation: exp.Expression) -> list[str]:
+def column_list(relation: exp.Expr) -> list[str]:
     """The names in `relation AS alias(a, b)`, as written; none without such a list."""
     return list(relation.meta.get(WRITTEN) or ())
 
 
-def as_written(tree: exp.Expression | None) -> str | None:
+def as_written(tree: exp.Expr | None) -> str | None:
     """The spelling of the name that a tree ends in; None where it has none."""
     while isinstance(tree, exp.Cast | exp.Paren | exp.Dot | exp.Column | exp.Alias):
         tree = tree.expression if isinstance(tree, exp.Dot) else tree.this
@@ -46,7 +46,7 @@ def as_written(tree: exp.Expression | None) -> str | None:
     return written if isinstance(written, str) else None
 
 
-def output_name(item: exp.Expression, spelled: Mapping[str, str]) -> str:
+def output_name(item: exp.Expr, spelled: Mapping[str, str]) -> str:
     """The name of an output column: of its alias, else of its column, else as it was declared.
 
     `spelled` has the declared names of the columns that a star stands for, by `alias.column`.

@@ -36,7 +36,7 @@ class ParsedView:
     reads: tuple[str, ...]
 
 
-def parse_statement(sql: str, where: str) -> exp.Expression:
+def parse_statement(sql: str, where: str) -> exp.Expr:
     """One SQL statement as a tree; SqlError with line and column for anything else."""
     try:
         statements = [tree for tree in sqlglot.parse(sql, dialect=Verbatim) if tree is not None]
@@ -100,7 +100,7 @@ def parse_view(
 
 
 def _tables(
-    tree: exp.Expression, known: Mapping[str, str], where: str, positions: Positions
+    tree: exp.Expr, known: Mapping[str, str], where: str, positions: Positions
 ) -> tuple[str, ...]:
     """The relations that are named; UnknownName for one that is neither relation nor CTE."""
     ctes = {folded(cte.alias) for cte in tree.find_all(exp.CTE)}
@@ -119,9 +119,9 @@ def _tables(
     return tuple(found)
 
 
-def _refuse_unnamed(tree: exp.Expression, where: str, positions: Positions) -> None:
+def _refuse_unnamed(tree: exp.Expr, where: str, positions: Positions) -> None:
     """Output columns are stored, so they need names; Spark's own would be their text."""
-    query: exp.Expression = tree
+    query: exp.Expr = tree
     while not isinstance(query, exp.Select):
         query = query.this
     for item in query.expressions:

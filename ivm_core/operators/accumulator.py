@@ -52,7 +52,7 @@ class Finalised:
     """The value of an aggregate for one group: projections to stack, then the tree over them."""
 
     levels: tuple[Level, ...]
-    value: exp.Expression
+    value: exp.Expr
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Accumulator(ABC):
         return ()
 
     @abstractmethod
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """Projections over the input; only COUNT(*) takes no argument; where a FILTER clause fails, the argument must be NULL."""
 
     @property
@@ -95,7 +95,7 @@ class Accumulator(ABC):
         )
 
     @abstractmethod
-    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+    def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """The value, given a tree for each collapsed column; `tag` keeps two uses in one query apart."""
 
     def named(self, part: str) -> str:
@@ -107,14 +107,14 @@ class Accumulator(ABC):
         return Bindings(self.prefix + tag)
 
 
-def required(argument: exp.Expression | None) -> exp.Expression:
+def required(argument: exp.Expr | None) -> exp.Expr:
     """The argument of an aggregate that must have one."""
     if argument is None:
         raise InternalError("an aggregate other than COUNT(*) without an argument")
     return argument
 
 
-def weighted_sum(tree: exp.Expression) -> exp.Expression:
+def weighted_sum(tree: exp.Expr) -> exp.Expr:
     """SUM of a number times the row's weight; 0 where there is nothing."""
     return formula(
         "COALESCE(SUM(:tree * :weight), CAST(0 AS BIGINT))", tree=tree, weight=column(WEIGHT)
@@ -150,7 +150,7 @@ class CountRows(Counted):
         """The count itself."""
         return (self.count,)
 
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """Nothing: there is no argument."""
         return ()
 
@@ -159,7 +159,7 @@ class CountRows(Counted):
         """Σ weight."""
         return ((self.count.name, weighted_sum(formula("1"))),)
 
-    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+    def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """The count; 0 for no rows at all."""
         return Finalised((), formula("COALESCE(:n, CAST(0 AS BIGINT))", n=state(self.count.name)))
 
@@ -168,7 +168,7 @@ class CountRows(Counted):
 class CountValues(CountRows):
     """COUNT(x): the rows whose x is not NULL."""
 
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """Whether the argument is there."""
         present = formula("IF(:x IS NULL, NULL, TRUE)", x=required(argument))
         return (((self.named("x"), present),),)

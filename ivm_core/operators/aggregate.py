@@ -23,6 +23,7 @@ from sqlglot import exp
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT, BOOLEAN
+from ivm_core.operators.accumulator import AccColumn
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.extremes import Extreme
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ivm_core.model.types import DataType
-    from ivm_core.operators.accumulator import AccColumn, Accumulator
+    from ivm_core.operators.accumulator import Accumulator
     from ivm_core.operators.formula import Level
     from ivm_core.operators.operator import Rendering
     from ivm_core.plan.nodes import Aggregate
@@ -170,7 +171,7 @@ class AggregateStatements:
         return None if source is None else self.fold_of(source, types)
 
     def fold_of(self, source: exp.Query, types: Mapping[str, DataType]) -> exp.Query:
-        """acc of the rows of a weighted query with the columns of the node's input."""
+        """Fold the rows of a weighted query with the columns of the node's input."""
         if self.is_extremal:
             # MIN over rows that cancel out would see what is not there
             source = consolidated(source, types)
@@ -178,11 +179,9 @@ class AggregateStatements:
         outputs = [named(column(theirs), stored.name) for stored, (_, theirs) in keys]
         arguments = {call.argument for call in self.node.calls if call.argument is not None}
         outputs += [named(column(name), f"@{name}") for name in sorted(arguments)]
-        query = select([*outputs, weight()], source)
+        query: exp.Query = select([*outputs, weight()], source)
         prepared = [
-            accumulator.prepare(
-                None if call.argument is None else column(f"@{call.argument}")
-            )
+            accumulator.prepare(None if call.argument is None else column(f"@{call.argument}"))
             for accumulator, call in zip(self.accumulators, self.node.calls, strict=True)
         ]
         query = _levelled(query, prepared)
@@ -222,7 +221,7 @@ class AggregateStatements:
             query = select([exp.Star()], query).where(positive, copy=False)
         finals = [accumulator.finalise(column) for accumulator in self.accumulators]
         query = _levelled(query, [final.levels for final in finals])
-        outputs = [column(each.name) for each in self.keys]
+        outputs: list[exp.Expr] = [column(each.name) for each in self.keys]
         outputs += [
             named(final.value, result.name)
             for final, result in zip(finals, self.results, strict=True)
@@ -282,7 +281,7 @@ class AggregateStatements:
             for stored, (_, theirs) in names
         ]
         body = consolidated(source, types).subquery("b", copy=False)
-        outputs: list[exp.Expression] = [column(each.name, "k") for each in self.keys]
+        outputs: list[exp.Expr] = [column(each.name, "k") for each in self.keys]
         query = select([], body)
         if on:
             query = query.join(
@@ -306,21 +305,20 @@ class AggregateStatements:
         return [*(each.name for each in self.keys), SIDE]
 
     def _contribution(
-        self, name: str, sides: exp.Expression | None, *, only_changed: bool = False
+        self, name: str, sides: exp.Expr | None, *, only_changed: bool = False
     ) -> exp.Query:
         """Rows of a state; the old state counts on both sides, the change on the new one."""
         side = number(1) if sides is None else exp.Explode(this=sides)
-        plain = [column(each.name) for each in self.keys]
+        plain: list[exp.Expr] = [column(each.name) for each in self.keys]
         plain += [column(each.name) for each in self._bins]
         plain += [column(ROWS), *(column(each.name) for each in self._sums)]
         if sides is None:
             plain += [
-                named(column(extreme.named("m")), result.name)
-                for extreme, result in self._extrema
+                named(column(extreme.named("m")), result.name) for extreme, result in self._extrema
             ]
         else:
             plain += self._no_extrema()
-        source: exp.Expression = relation(name)
+        source: exp.Expr = relation(name)
         if only_changed:
             source = self._only_changed(select([exp.Star()], source))
         return select([*plain, self._not_redone(), named(side, SIDE)], source)
@@ -339,35 +337,31 @@ class AggregateStatements:
             copy=False,
         )
 
-    def _same_keys(self, one: str, other: str) -> exp.Expression:
+    def _same_keys(self, one: str, other: str) -> exp.Expr:
         if not self.keys:
             return exp.true()
         return exp.and_(
             *[
-                exp.NullSafeEQ(
-                    this=column(each.name, one), expression=column(each.name, other)
-                )
+                exp.NullSafeEQ(this=column(each.name, one), expression=column(each.name, other))
                 for each in self.keys
             ]
         )
 
     def _nothing(self, side: int) -> exp.Query:
         """The state of a global aggregate over no rows."""
-        outputs = [
-            named(_zero(each.type), each.name)
-            for each in [*self._bins, Field(ROWS, BIGINT), *self._sums]
-        ]
+        rows = AccColumn(ROWS, BIGINT)
+        outputs = [named(_zero(each.type), each.name) for each in [*self._bins, rows, *self._sums]]
         outputs += [*self._no_extrema(), self._not_redone()]
         return select([*outputs, named(number(side), SIDE)], None)
 
-    def _no_extrema(self) -> list[exp.Expression]:
+    def _no_extrema(self) -> list[exp.Expr]:
         return [
             named(exp.cast(exp.null(), result.type.ddl, dialect="spark"), result.name)
             for _, result in self._extrema
         ]
 
     @staticmethod
-    def _not_redone() -> exp.Expression:
+    def _not_redone() -> exp.Expr:
         return named(number(0), REDONE)
 
     def _old_rows(self) -> exp.Query:
@@ -379,7 +373,7 @@ class AggregateStatements:
         return consolidated(source, {each.name: each.type for each in fields})
 
     def _old_extrema(self, *, only_changed: bool) -> exp.Query:
-        outputs = [column(each.name) for each in self.keys]
+        outputs: list[exp.Expr] = [column(each.name) for each in self.keys]
         outputs += [named(_zero(each.type), each.name) for each in self._bins]
         outputs += [named(_zero(BIGINT), ROWS)]
         outputs += [named(_zero(each.type), each.name) for each in self._sums]
@@ -392,7 +386,7 @@ class AggregateStatements:
 
     def _redone(self) -> exp.Query:
         """Recomputed values, and a mark that the old one no longer counts."""
-        outputs = [column(each.name) for each in self.keys]
+        outputs: list[exp.Expr] = [column(each.name) for each in self.keys]
         outputs += [named(_zero(each.type), each.name) for each in self._bins]
         outputs += [named(_zero(BIGINT), ROWS)]
         outputs += [named(_zero(each.type), each.name) for each in self._sums]
@@ -402,7 +396,7 @@ class AggregateStatements:
 
     def _summed(self, query: exp.Query, groups: Sequence[str]) -> exp.Query:
         """Totals per group and bin; a group that is redone keeps that mark and its values apart."""
-        outputs: list[exp.Expression] = [column(name) for name in groups]
+        outputs: list[exp.Expr] = [column(name) for name in groups]
         outputs += [named(_total(name), name) for name in [ROWS, *(s.name for s in self._sums)]]
         for extreme, result in self._extrema:
             outputs.append(named(_extreme(extreme, column(result.name)), result.name))
@@ -411,7 +405,7 @@ class AggregateStatements:
         return select(outputs, query).group_by(*keys, copy=False)
 
     def _collapsed(self, query: exp.Query) -> exp.Select:
-        outputs: list[exp.Expression] = [column(name) for name in self._group_names]
+        outputs: list[exp.Expr] = [column(name) for name in self._group_names]
         outputs.append(named(_total(ROWS), ROWS))
         for accumulator in self.accumulators:
             outputs += [named(tree, name) for name, tree in accumulator.collapse]
@@ -441,17 +435,17 @@ def _levelled(query: exp.Query, stacks: Sequence[Sequence[Level]]) -> exp.Query:
     return query
 
 
-def _extreme(extreme: Extreme, tree: exp.Expression) -> exp.Expression:
+def _extreme(extreme: Extreme, tree: exp.Expr) -> exp.Expr:
     return formula(f"{extreme.function}(:x)", x=tree)
 
 
-def _total(name: str) -> exp.Expression:
+def _total(name: str) -> exp.Expr:
     return exp.Sum(this=column(name))
 
 
-def _or_zero(tree: exp.Expression) -> exp.Expression:
+def _or_zero(tree: exp.Expr) -> exp.Expr:
     return exp.Coalesce(this=tree, expressions=[_zero(BIGINT)])
 
 
-def _zero(data_type: DataType) -> exp.Expression:
+def _zero(data_type: DataType) -> exp.Expr:
     return exp.cast(number(0), data_type.ddl, dialect="spark")

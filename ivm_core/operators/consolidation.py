@@ -37,8 +37,8 @@ def has_float(data_type: DataType) -> bool:
 
 def consolidated(query: exp.Query, types: Mapping[str, DataType]) -> exp.Query:
     """Net the rows of a weighted query whose columns have these types."""
-    outputs: list[exp.Expression] = []
-    groups: list[exp.Expression] = []
+    outputs: list[exp.Expr] = []
+    groups: list[exp.Expr] = []
     for name, data_type in types.items():
         if has_float(data_type):
             groups.append(encoded_column(column(name), data_type))
@@ -64,6 +64,6 @@ def settled(
     return consolidated(query, rendering.types(node)), True
 
 
-def guarded(tree: exp.Expression) -> exp.Expression:
+def guarded(tree: exp.Expr) -> exp.Expr:
     """The expression where the net weight is not zero; keeps Spark from evaluating it earlier."""
     return exp.case().when(exp.NEQ(this=weight(), expression=number(0)), tree)

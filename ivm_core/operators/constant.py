@@ -1,6 +1,6 @@
 """One row, what a SELECT without FROM reads.
 
-    Δ = nothing: it is there from the first tick on and never changes.
+Δ = nothing: it is there from the first tick on and never changes.
 """
 
 from __future__ import annotations

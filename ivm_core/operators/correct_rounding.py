@@ -52,16 +52,12 @@ AGGREGATE(
 """
 
 
-def round_to_odd(
-    top: exp.Expression, digits: exp.Expression, exponent: exp.Expression
-) -> exp.Expression:
+def round_to_odd(top: exp.Expr, digits: exp.Expr, exponent: exp.Expr) -> exp.Expr:
     """STRUCT(h, e) for `scaled`; `exponent` is that of `top`'s unit, `digits` an ARRAY<BIGINT>."""
     return formula(_ROUND, top=top, digits=digits, exponent=exponent)
 
 
-def divide_and_round(
-    top: exp.Expression, digits: exp.Expression, exponent: exp.Expression, n: exp.Expression
-) -> exp.Expression:
+def divide_and_round(top: exp.Expr, digits: exp.Expr, exponent: exp.Expr, n: exp.Expr) -> exp.Expr:
     """The same for the number divided by a BIGINT 0 < n < 2³¹; a NULL n gives NULL.
 
     Three digits of 0 are appended: if the number is not 0 its quotient is at least 2⁻³¹ of the last digit's
@@ -70,7 +66,7 @@ def divide_and_round(
     return formula(_DIVIDE, top=top, digits=digits, exponent=exponent, n=n)
 
 
-def scaled(rounded: exp.Expression) -> exp.Expression:
+def scaled(rounded: exp.Expr) -> exp.Expr:
     """h·2^e as DOUBLE, ±Infinity where it is too large; in two steps, as 2^e may be no DOUBLE."""
     return formula(
         "CAST(:x.h AS DOUBLE) * POWER(CAST(2 AS DOUBLE), SHIFTRIGHT(:x.e, 1))"
@@ -83,13 +79,13 @@ def scaled(rounded: exp.Expression) -> exp.Expression:
 class Rounded:
     """A DOUBLE in units of the last digit, and whether it could not be told that way."""
 
-    value: exp.Expression
-    is_unknown: exp.Expression
+    value: exp.Expr
+    is_unknown: exp.Expr
 
 
 def divided(
-    names: Bindings, digits: Sequence[exp.Expression], n: exp.Expression
-) -> tuple[list[exp.Expression], exp.Expression]:
+    names: Bindings, digits: Sequence[exp.Expr], n: exp.Expr
+) -> tuple[list[exp.Expr], exp.Expr]:
     """Long division of signed top and digits by 0 < n < 2³¹: as many digits, and the remainder."""
     quotient, remainder = names.bind(
         q0=formula("(:top - PMOD(:top, :n)) DIV :n", top=digits[0], n=n),
@@ -108,9 +104,7 @@ def divided(
     return quotients, remainder
 
 
-def nearest_to_four(
-    names: Bindings, digits: Sequence[exp.Expression], below: exp.Expression
-) -> Rounded:
+def nearest_to_four(names: Bindings, digits: Sequence[exp.Expr], below: exp.Expr) -> Rounded:
     """Signed top and three digits without a loop; `below` is not 0 where more follows the last.
 
     The first 75 to 107 bits are the sum of two exact DOUBLE: all but the last 11 bits of a, and those with

@@ -1,6 +1,7 @@
 """SELECT DISTINCT.
 
-    Δδ(A) = { (row, +1) : count(A) = 0 < count(A + ΔA) } + { (row, −1) : count(A) > 0 = count(A + ΔA) }
+    Δδ(A) = { (row, +1) : count(A) = 0 < count(A + ΔA) }
+          + { (row, −1) : count(A) > 0 = count(A + ΔA) }
 
 It is the grouping by all columns without aggregates (`compile.stages.as_aggregate`): the hidden
 count of rows is its state, and old and new row of a group cancel while the count stays positive.

@@ -65,7 +65,7 @@ class ExactDecimal(Counted):
     def _limbs(self) -> list[str]:
         return [f"l{i}" for i in range(-(-self.argument_type.precision // LIMB))]
 
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """The unscaled integer, whole or in limbs."""
         x = required(argument)
         precision, scale = self.argument_type.precision, self.argument_type.scale
@@ -83,7 +83,7 @@ class ExactDecimal(Counted):
             unscaled = formula("CAST(:x * :shift AS BIGINT)", x=x, shift=_power_of_ten(scale))
         return (((self.named("l0"), unscaled),),)
 
-    def _limb(self, x: exp.Expression, i: int) -> exp.Expression:
+    def _limb(self, x: exp.Expr, i: int) -> exp.Expr:
         scale = self.argument_type.scale
         below = _power_of_ten(LIMB * i - scale)
         if i == len(self._limbs) - 1:
@@ -117,7 +117,7 @@ class ExactDecimal(Counted):
             for one in self.columns
         )
 
-    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+    def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """NULL without values; raises where the exact value is outside of the result type."""
         n = state(self.count.name)
         names = self.bindings(tag)
@@ -133,15 +133,13 @@ class ExactDecimal(Counted):
         )
         return Finalised(names.levels, value)
 
-    def _carried(
-        self, names: Bindings, state: Callable[[str], exp.Expression]
-    ) -> list[exp.Expression]:
+    def _carried(self, names: Bindings, state: Callable[[str], exp.Expr]) -> list[exp.Expr]:
         """The total as limbs, highest first: the lower ones in [0, 10¹⁸), the highest signed."""
         if self._total is not None:
             return names.bind(total=self._total.decimal(state))
         base = _power_of_ten(LIMB)
         (carried,) = names.bind(t0=state(self.named("l0")))
-        limbs: list[exp.Expression] = []
+        limbs: list[exp.Expr] = []
         for i, limb in enumerate(self._limbs[1:], start=1):
             higher = formula(
                 "CAST(:higher + :carry AS DECIMAL(38, 0))",
@@ -154,9 +152,7 @@ class ExactDecimal(Counted):
             limbs.insert(0, low)
         return [carried, *limbs]
 
-    def _quotient(
-        self, names: Bindings, limbs: list[exp.Expression], n: exp.Expression
-    ) -> exp.Expression:
+    def _quotient(self, names: Bindings, limbs: list[exp.Expr], n: exp.Expr) -> exp.Expr:
         """⌊total·10ᵏ / n⌋ by long division, then up where the remainder says so."""
         divisor = formula("CAST(:n AS DECIMAL(20, 0))", n=n)
         quotient, remainder = names.bind(
@@ -190,19 +186,19 @@ class ExactDecimal(Counted):
         )
 
 
-def _power_of_ten(exponent: int) -> exp.Expression:
+def _power_of_ten(exponent: int) -> exp.Expr:
     kind = Decimal(exponent + 1, 0) if exponent >= 0 else Decimal(-exponent, -exponent)
     return formula(f"CAST('1E{exponent}' AS {kind.ddl})")
 
 
-def _floor_divided(x: exp.Expression, by: exp.Expression) -> exp.Expression:
+def _floor_divided(x: exp.Expr, by: exp.Expr) -> exp.Expr:
     """⌊x / by⌋ of integers; DIV of DECIMAL would wrap where the quotient is no BIGINT."""
     return formula(
         "CAST((CAST(:x AS DECIMAL(38, 0)) - PMOD(:x, :by)) / :by AS DECIMAL(38, 0))", x=x, by=by
     )
 
 
-def _joined(high: exp.Expression, low: exp.Expression, digits: int) -> exp.Expression:
+def _joined(high: exp.Expr, low: exp.Expr, digits: int) -> exp.Expr:
     """high·10^digits + low for 0 ≤ low < 10^digits; raises only if that is past 38 digits.
 
     A negative high is taken one nearer to 0 first, as high·10^digits alone may be one too large.
@@ -216,7 +212,7 @@ def _joined(high: exp.Expression, low: exp.Expression, digits: int) -> exp.Expre
     )
 
 
-def _rescaled(unscaled: exp.Expression, to: DataType) -> exp.Expression:
+def _rescaled(unscaled: exp.Expr, to: DataType) -> exp.Expr:
     """An unscaled DECIMAL(38,0) at its scale: by text where a product would lose digits."""
     if not isinstance(to, Decimal):
         raise TypeError(to)

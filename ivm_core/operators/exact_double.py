@@ -112,7 +112,7 @@ class ExactDouble(Counted):
         """The bin."""
         return (AccColumn(self.named("bin"), INT),)
 
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """The bin, and x in units of the bin's lowest place: an integer of up to 128 bits."""
         names = self.bindings()
         x = required(argument)
@@ -158,7 +158,7 @@ class ExactDouble(Counted):
             (self.named("rest"), rest),
         )
 
-    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+    def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """NULL without values; a sum past the largest DOUBLE is infinite."""
         n, special, rest = (state(self.named(part)) for part in ("n", "special", "rest"))
         totals = {digit: state(self.named(digit)) for digit in _DIGITS}

@@ -43,7 +43,7 @@ class IntegerTotal:
         names = ("hi", "lo") if self.wide else ("s",)
         return tuple(AccColumn(f"{self.prefix}_{name}", BIGINT) for name in names)
 
-    def fold(self, x: exp.Expression) -> Level:
+    def fold(self, x: exp.Expr) -> Level:
         """The columns' aggregates over a BIGINT."""
         names = [one.name for one in self.columns]
         if not self.wide:
@@ -53,18 +53,18 @@ class IntegerTotal:
             (names[1], weighted_sum(formula("(:x & :digit)", x=x, digit=DIGIT))),
         )
 
-    def high(self, state: Callable[[str], exp.Expression]) -> exp.Expression:
+    def high(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """⌊total / 2³²⌋."""
         totals = [state(one.name) for one in self.columns]
         if not self.wide:
             return formula("SHIFTRIGHT(:s, 32)", s=totals[0])
         return formula("(:hi + SHIFTRIGHT(:lo, 32))", hi=totals[0], lo=totals[1])
 
-    def low(self, state: Callable[[str], exp.Expression]) -> exp.Expression:
+    def low(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """The total mod 2³²."""
         return formula("(:lo & :digit)", lo=state(self.columns[-1].name), digit=DIGIT)
 
-    def decimal(self, state: Callable[[str], exp.Expression]) -> exp.Expression:
+    def decimal(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """The total as DECIMAL(38,0), which always holds it."""
         totals = [state(one.name) for one in self.columns]
         if not self.wide:
@@ -99,7 +99,7 @@ class ExactInteger(Counted):
         """The count and the sum."""
         return (self.count, *self.total.columns)
 
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """The argument as BIGINT."""
         x = formula("CAST(:x AS BIGINT)", x=required(argument))
         return (((self.named("x"), x),),)
@@ -112,7 +112,7 @@ class ExactInteger(Counted):
             *self.total.fold(column(self.named("x"))),
         )
 
-    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+    def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """NULL without values; SUM raises where the exact sum is no BIGINT."""
         n = state(self.count.name)
         if self.function == "SUM":
@@ -144,7 +144,7 @@ class ExactInteger(Counted):
         )
         return Finalised(names.levels, value)
 
-    def _sum(self, state: Callable[[str], exp.Expression]) -> exp.Expression:
+    def _sum(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         if not self.total.wide:
             return state(self.total.columns[0].name)
         return formula(

@@ -41,7 +41,7 @@ class Extreme(Accumulator):
         """The value at the newest tick."""
         return (AccColumn(self.named("m"), self.argument_type, "latest"),)
 
-    def prepare(self, argument: exp.Expression | None) -> tuple[Level, ...]:
+    def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """The argument, with one form of each number."""
         return (((self.named("x"), with_one_zero(required(argument), self.argument_type)),),)
 
@@ -55,29 +55,29 @@ class Extreme(Accumulator):
         """The extreme of the deletions, for `is_reached`."""
         return ((self.named("gone"), self._over("< 0")),)
 
-    def is_reached(self, old: exp.Expression, gone: exp.Expression) -> exp.Expression:
+    def is_reached(self, old: exp.Expr, gone: exp.Expr) -> exp.Expr:
         """Whether deletions can have taken the old value away; never NULL."""
         test = ":gone <= :old" if self.function == "MIN" else ":gone >= :old"
         return formula(f"COALESCE({test}, FALSE)", gone=gone, old=old)
 
-    def merge(self, old: exp.Expression, new: exp.Expression) -> exp.Expression:
+    def merge(self, old: exp.Expr, new: exp.Expr) -> exp.Expr:
         """The extreme of two values, of which either may be NULL."""
         best = "LEAST(:old, :new)" if self.function == "MIN" else "GREATEST(:old, :new)"
         return formula(best, old=old, new=new)
 
-    def _over(self, rows: str) -> exp.Expression:
+    def _over(self, rows: str) -> exp.Expr:
         return formula(
             f"{self.function}(:x) FILTER(WHERE :weight {rows})",
             x=column(self.named("x")),
             weight=column(WEIGHT),
         )
 
-    def finalise(self, state: Callable[[str], exp.Expression], tag: str = "") -> Finalised:
+    def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """The value itself."""
         return Finalised((), state(self.named("m")))
 
 
-def with_one_zero(tree: exp.Expression, of: DataType) -> exp.Expression:
+def with_one_zero(tree: exp.Expr, of: DataType) -> exp.Expr:
     """The value with −0.0 as 0.0 and one NaN, also within arrays and structs."""
     if not _has_floats(of):
         return tree
@@ -92,7 +92,7 @@ def with_one_zero(tree: exp.Expression, of: DataType) -> exp.Expression:
     return formula(f"NANVL(:x + CAST(0 AS {of.ddl}), CAST('NaN' AS {of.ddl}))", x=tree)
 
 
-def _field(tree: exp.Expression, name: str) -> exp.Expression:
+def _field(tree: exp.Expr, name: str) -> exp.Expr:
     hole = formula(":x.f", x=tree)
     hole.set("expression", column(name).this)
     return hole

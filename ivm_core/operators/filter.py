@@ -33,7 +33,7 @@ class FilterOperator:
         if not rendering.is_total(node.predicate, node.input):
             source, was_settled = settled(source, node.input, form, rendering)
             predicate = guarded(predicate) if was_settled else predicate
-        outputs: list[exp.Expression] = [column(name) for name in node.columns]
+        outputs: list[exp.Expr] = [column(name) for name in node.columns]
         if form is not Form.PLAIN:
             outputs.append(weight())
         return select(outputs, source).where(predicate, copy=False)

@@ -17,26 +17,26 @@ from ivm_core.operators.sql import DIALECT, column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Named = tuple[str, exp.Expression]
+Named = tuple[str, exp.Expr]
 Level = tuple[Named, ...]
 
 
 @cache
-def _parsed(text: str) -> exp.Expression:
+def _parsed(text: str) -> exp.Expr:
     return parse_one(text, dialect=DIALECT)
 
 
-def formula(text: str, **parts: exp.Expression | str | int) -> exp.Expression:
+def formula(text: str, **parts: exp.Expr | str | int) -> exp.Expr:
     """The tree of `text` with every `:name` replaced by a part; a part given as text is a formula.
 
     A hole without a part is a `KeyError`.
     """
 
-    def filled(node: exp.Expression) -> exp.Expression:
+    def filled(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Placeholder):
             return node
         part = parts[node.name]
-        if isinstance(part, exp.Expression):
+        if isinstance(part, exp.Expr):
             tree = part.copy()
         else:
             tree = _parsed(str(part)).copy()
@@ -52,7 +52,7 @@ class Bindings:
         self._prefix = prefix
         self._levels: list[Level] = []
 
-    def bind(self, **trees: exp.Expression) -> list[exp.Expression]:
+    def bind(self, **trees: exp.Expr) -> list[exp.Expr]:
         """Name some values that need only earlier ones, and give back references to them."""
         self._levels.append(tuple((f"{self._prefix}_{name}", tree) for name, tree in trees.items()))
         return [column(f"{self._prefix}_{name}") for name in trees]

@@ -52,9 +52,9 @@ class JoinOperator:
             if query is None:
                 return None
             queries.append(query)
-        outputs: list[exp.Expression] = [column(name) for name in node.columns]
+        outputs: list[exp.Expr] = [column(name) for name in node.columns]
         if forms[0] is not Form.PLAIN:
-            product: exp.Expression = weight("p0")
+            product: exp.Expr = weight("p0")
             for i in range(1, len(queries)):
                 product = exp.Mul(this=product, expression=weight(f"p{i}"))
             outputs.append(named(product, WEIGHT))

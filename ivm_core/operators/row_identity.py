@@ -188,12 +188,12 @@ def _list_payload(values: pa.Array, element: DataType) -> pa.Array:
 # --- In Spark ------------------------------------------------------------------------------------
 
 
-def encoded_column(column: str | exp.Expression, of: DataType) -> exp.Expression:
+def encoded_column(column: str | exp.Expr, of: DataType) -> exp.Expr:
     """Build the encoding of a column, given by name or as a tree; of type BINARY, never NULL."""
     return cast(_sql_encoded(_tree(column), of, 0), "BINARY")
 
 
-def encoded_row(schema: Schema, table: str | None = None) -> exp.Expression:
+def encoded_row(schema: Schema, table: str | None = None) -> exp.Expr:
     """Build the encoding of a row with the schema's columns (of `table`); BINARY, never NULL."""
     columns = (
         _sql_encoded(exp.column(field.name, table, quoted=True), field.type, 0) for field in schema
@@ -201,9 +201,7 @@ def encoded_row(schema: Schema, table: str | None = None) -> exp.Expression:
     return cast(call("CONCAT", *columns), "BINARY")
 
 
-def row_hashes(
-    schema: Schema, encoded: exp.Expression | None = None
-) -> tuple[exp.Expression, exp.Expression]:
+def row_hashes(schema: Schema, encoded: exp.Expr | None = None) -> tuple[exp.Expr, exp.Expr]:
     """Build the two hashes of a row, signed BIGINT, from its encoding where that is given."""
     row = encoded_row(schema) if encoded is None else encoded
     high, low = (
@@ -215,15 +213,15 @@ def row_hashes(
 
 def digest_aggregates(
     schema: Schema,
-    weight: str | exp.Expression = WEIGHT,
-    hashes: tuple[exp.Expression, exp.Expression] | None = None,
-) -> list[tuple[str, exp.Expression]]:
+    weight: str | exp.Expr = WEIGHT,
+    hashes: tuple[exp.Expr, exp.Expr] | None = None,
+) -> list[tuple[str, exp.Expr]]:
     """Build the (alias, SUM of weighted limbs) that `digest_from_limbs` reads; all BIGINT.
 
     They are plain aggregates, fit for a SELECT and for `DataFrame.observe`. `hashes` names the
     row's hashes where an inner query has computed them.
     """
-    sums: list[tuple[str, exp.Expression]] = []
+    sums: list[tuple[str, exp.Expr]] = []
     for half, hashed in enumerate(row_hashes(schema) if hashes is None else hashes):
         for limb in range(_LIMBS):
             shifted = call("SHIFTRIGHTUNSIGNED", hashed.copy(), number(limb * _LIMB_BITS))
@@ -247,11 +245,11 @@ def _limb_alias(half: int, limb: int) -> str:
     return f"_tv_digest_{half}_{limb}"
 
 
-def _sql_encoded(value: exp.Expression, of: DataType, depth: int) -> exp.Expression:
+def _sql_encoded(value: exp.Expr, of: DataType, depth: int) -> exp.Expr:
     return call("COALESCE", _sql_payload(value, of, depth), string("~"))
 
 
-def _sql_payload(value: exp.Expression, of: DataType, depth: int) -> exp.Expression:
+def _sql_payload(value: exp.Expr, of: DataType, depth: int) -> exp.Expr:
     """Build the encoding as STRING without the mark for NULL: NULL where the value is."""
     match of:
         case Array(element):
@@ -293,5 +291,5 @@ def _sql_payload(value: exp.Expression, of: DataType, depth: int) -> exp.Express
     return call("CONCAT", text, string(";"))
 
 
-def _tree(column: str | exp.Expression) -> exp.Expression:
+def _tree(column: str | exp.Expr) -> exp.Expr:
     return exp.column(column, quoted=True) if isinstance(column, str) else column.copy()

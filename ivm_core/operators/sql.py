@@ -27,22 +27,22 @@ def column_scalar(name: str) -> Scalar:
     return Scalar(tree.sql(dialect=DIALECT), frozenset({name}), tree, is_column=True)
 
 
-def named(tree: exp.Expression, name: str) -> exp.Expression:
+def named(tree: exp.Expr, name: str) -> exp.Expr:
     """`tree AS name`, or the bare column where that says the same."""
     if isinstance(tree, exp.Column) and tree.name == name and not tree.table:
         return tree
     return exp.alias_(tree, exp.to_identifier(name, quoted=True))
 
 
-def tree_of(scalar: Scalar) -> exp.Expression:
+def tree_of(scalar: Scalar) -> exp.Expr:
     """A fresh copy of a scalar's tree."""
     tree = scalar.tree
-    if not isinstance(tree, exp.Expression):
+    if not isinstance(tree, exp.Expr):
         raise TypeError(f"{scalar.sql} carries no tree")
     return tree.copy()
 
 
-def scalar_of(tree: exp.Expression) -> Scalar:
+def scalar_of(tree: exp.Expr) -> Scalar:
     """A plan scalar of a tree over internal columns."""
     columns = frozenset(part.name for part in tree.find_all(exp.Column))
     return Scalar(tree.sql(dialect=DIALECT), columns, tree, isinstance(tree.unnest(), exp.Column))
@@ -51,7 +51,7 @@ def scalar_of(tree: exp.Expression) -> Scalar:
 def renamed(scalar: Scalar, names: Mapping[str, str]) -> Scalar:
     """The scalar over columns of other names."""
 
-    def one(node: exp.Expression) -> exp.Expression:
+    def one(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in names:
             return column(names[node.name])
         return node
@@ -84,7 +84,7 @@ def weight(table: str | None = None) -> exp.Column:
     return column(WEIGHT, table)
 
 
-def select(columns: Iterable[exp.Expression], source: exp.Expression | None) -> exp.Select:
+def select(columns: Iterable[exp.Expr], source: exp.Expr | None) -> exp.Select:
     """SELECT columns FROM source; a query becomes a derived table."""
     query = exp.Select().select(*columns, copy=False)
     if source is None:
@@ -107,12 +107,12 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     return result
 
 
-def number(value: int) -> exp.Expression:
+def number(value: int) -> exp.Expr:
     """An integer literal."""
     literal = exp.Literal.number(abs(value))
     return exp.Neg(this=literal) if value < 0 else literal
 
 
-def text_of(tree: exp.Expression, *, pretty: bool = False) -> str:
+def text_of(tree: exp.Expr, *, pretty: bool = False) -> str:
     """The statement as Spark reads it."""
     return tree.sql(dialect=DIALECT, pretty=pretty)

@@ -15,7 +15,7 @@ from ivm_core.operators.sql_trees import call, cast, number, string
 _LARGEST = sys.float_info.max
 
 
-def double_bits(value: exp.Expression) -> exp.Expression:
+def double_bits(value: exp.Expr) -> exp.Expr:
     """Build the IEEE-754 bits of a double as BIGINT, by arithmetic that is exact where it matters.
 
     Within one binade, 2ᵏ ≤ a < 2ᵏ⁺¹, the bits of a > 0 are the line (k + 1022) · 2⁵² + a · 2⁵²⁻ᵏ.
@@ -31,7 +31,7 @@ def double_bits(value: exp.Expression) -> exp.Expression:
     rounded = call("GREATEST", call("RINT", logarithm), number(-1021.0))
     scaled = finite * call("POWER", number(2.0), exp.Neg(this=rounded))
 
-    def line(below: int) -> exp.Expression:
+    def line(below: int) -> exp.Expr:
         start = cast(rounded + number(1022.0 - below), "BIGINT") * number(1 << 52)
         return start + cast(scaled * number(2.0 ** (52 + below)), "BIGINT")
 
@@ -44,7 +44,7 @@ def double_bits(value: exp.Expression) -> exp.Expression:
     return bits + sign.when(value.is_(exp.Null()).not_(), number(0))
 
 
-def wall_clock_micros(value: exp.Expression) -> exp.Expression:
+def wall_clock_micros(value: exp.Expr) -> exp.Expr:
     """Build the microseconds of a TIMESTAMP_NTZ from its parts, which no time zone touches."""
     days = cast(call("UNIX_DATE", cast(value, "DATE")), "BIGINT") * number(86_400_000_000)
     hours = cast(call("HOUR", value), "BIGINT") * number(3_600_000_000)

@@ -41,7 +41,7 @@ class Node:
         return ()
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, inputs first."""
+        """All nodes from here down, inputs first."""
         for node in self.inputs:
             yield from node.walk()
         yield self

@@ -1,4 +1,4 @@
-"""Scalar expressions as the plan sees them: an identity, the columns they read, and an opaque tree."""
+"""Scalar expressions as the plan sees them: identity, columns read, an opaque tree."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ def test_a_cte_hides_a_view_of_its_name(tmp_path: Path) -> None:
         ("name: till\nsources: {", ["pipeline.yaml, line 2", "not YAML"]),
         ("name: till", ["key sources", "nothing found"]),
         ("sources: {}", ["key name", "text expected"]),
+        ("name: the till\nsources: {}", ["key name", "'the till'", "the_till"]),
         ("name: till\ntables: {}\nsources: {}", ["'tables' is not a key", "name, sources"]),
         ("name: till\nsources: {a: {schema: 7}}", ["key sources.a.schema", "7 found"]),
         ("name: till\nsources: {a: {schema: id NUMBER}}", ["key sources.a.schema", "NUMBER"]),
@@ -73,7 +74,7 @@ def test_a_wrong_declaration_names_file_and_key(
         ({"a": "SELECT age FROM cities"}, UnknownName, ["a.sql", "age"]),
         ({"a": "SELECT customer FROM cities LIMIT 1"}, Unsupported, ["a.sql, line 1", "LIMIT"]),
         ({"a": " \n"}, IvmError, ["a.sql", "empty"]),
-        ({"a b": "SELECT customer FROM cities"}, InvalidName, ["'a b'"]),
+        ({"a b": "SELECT customer FROM cities"}, InvalidName, ["a b.sql", "'a b'"]),
         ({"Cities": "SELECT customer FROM sales"}, DuplicateName, ["Cities.sql", "source cities"]),
         (
             {"a": "SELECT customer FROM b", "b": "SELECT customer FROM a"},

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def test_the_same_definitions_again_are_nothing(shop: IncrementalFlow) -> None:
     before = log_of(shop)
     declare_shop(shop)
-    shop.register_source("orders", "ID  bigint,customer string, amount int"[4:].join(("id ", "")))
+    shop.register_source("orders", "id  bigint,customer string, `amount` int", primary_key="ID")
     shop.register_view("large", "select id, customer from orders\nwhere amount >= 10")
     shop.register_view("LARGE", VIEWS["large"])
     assert log_of(shop) == before

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DIRECTIVE = re.compile(r"^--\s*(case|tick|at|fails|rounded|exact):\s*(.*)$")
-SOURCE = re.compile(
-    r"CREATE SOURCE\s+(\S+)\s*\((.*)\)(?:\s*PRIMARY KEY\s*\(([^()]*)\))?\s*$", re.DOTALL
-)
+SOURCE = re.compile(r"CREATE SOURCE\s+(\S+)\s*\((.*)\)\s*$", re.DOTALL)
+PRIMARY_KEY = re.compile(r"\s*PRIMARY KEY\s*\(([^()]*)\)\s*$")
 VIEW = re.compile(r"CREATE VIEW\s+(\S+)\s+AS\s+(.*)$", re.DOTALL)
 CHANGE = re.compile(
     r"(INSERT INTO|DELETE FROM|UPSERT INTO|DELETE KEYS FROM)\s+(\S+)\s+VALUES\s+(.*)$", re.DOTALL
@@ -147,10 +146,11 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _source(text: str) -> SourceSpec:
-    found = SOURCE.match(text)
+    key = PRIMARY_KEY.search(text)
+    found = SOURCE.match(PRIMARY_KEY.sub("", text))
     if found is None:
         raise ValueError(f"not a source: {text}")
-    keys = tuple(key.strip().strip("`") for key in (found[3] or "").split(",") if key.strip())
+    keys = tuple(each.strip().strip("`") for each in key[1].split(",")) if key else ()
     return SourceSpec(found[1].strip("`"), found[2].strip(), keys)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from ivm_core.operators.sql import renamed
 from ivm_core.plan.nodes import Filter, Node, Project
@@ -34,7 +34,7 @@ def merge_projects(plan: Node, catalog: Mapping[str, Schema]) -> Node:
     return rewrite(plan, rule)
 
 
-def _renames(node: Node) -> bool:
+def _renames(node: Node) -> TypeGuard[Project]:
     return isinstance(node, Project) and all(scalar.is_column for _, scalar in node.outputs)
 
 

@@ -54,6 +54,8 @@ def _prune(node: Node, wanted: frozenset[str]) -> Node:
         return _prune_union(node, wanted)
     if isinstance(node, Aggregate):
         calls = tuple(call for call in node.calls if call.name in wanted)
+        if not node.keys:
+            calls = calls or node.calls[:1]
         columns = [column for _, column in node.keys]
         columns += [call.argument for call in calls if call.argument is not None]
         return Aggregate(_prune(node.input, frozenset(columns)), node.keys, calls)

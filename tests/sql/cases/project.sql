@@ -1,0 +1,89 @@
+-- Expressions of every kind: one output row per input row.
+
+-- case: numbers under ANSI
+CREATE SOURCE t (id INT, a INT, b BIGINT, d DECIMAL(10, 2), x DOUBLE, f FLOAT) PRIMARY KEY (id);
+CREATE VIEW arithmetic AS
+SELECT id, a + b AS plus, a - 1 AS minus, a * d AS times, a / 4 AS quotient, a DIV 4 AS whole,
+  a % 3 AS rest, -b AS negated, a & 6 AS bits, ~a AS flipped, pmod(a, 3) AS pm
+FROM t;
+CREATE VIEW rounded AS
+SELECT id, round(d, 1) AS r, bround(d) AS br, floor(x) AS fl, ceil(d) AS ce, abs(a) AS ab,
+  sign(x) AS sg, CAST(d AS INT) AS i, CAST(x AS DECIMAL(12, 3)) AS dd, x * 0.1 AS tenth,
+  CAST(f AS DOUBLE) AS wide, CAST(x AS FLOAT) AS narrow, greatest(a, b, 3) AS g, least(d, 0) AS l
+FROM t;
+-- tick: ordinary, NULL and extreme values
+INSERT INTO t VALUES (1, 7, 5000000000, 12.34, 1.5, 0.1), (2, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO t VALUES (3, -7, -1, -0.05, -0.0, -0.0), (4, 2147483647, 0, 99999999.99, 1e10, 3e30);
+-- tick: an edit and a deletion
+UPSERT INTO t VALUES (1, 8, 5000000000, 12.35, 2.5, 0.1), (2, 0, 0, 0, 0, 0);
+DELETE KEYS FROM t VALUES (4);
+-- tick: an overflow
+-- fails: ARITHMETIC_OVERFLOW
+INSERT INTO t VALUES (5, -2147483648, 1, 0, 0, 0);
+-- tick: after it
+INSERT INTO t VALUES (5, -2147483647, 1, 0, 0, 0);
+
+-- case: strings, patterns and JSON
+CREATE SOURCE t (id INT, s STRING, p STRING, js STRING) PRIMARY KEY (id);
+CREATE VIEW strings AS
+SELECT id, upper(s) AS u, length(s) AS n, substring(s, 2, 2) AS mid, s || '-' || p AS joined,
+  concat_ws(',', s, p, NULL) AS ws, trim(BOTH 'x' FROM s) AS trimmed, lpad(s, 5, '*') AS padded,
+  replace(s, 'a', 'b') AS replaced, split(s, ',') AS parts, regexp_replace(s, '([a-z])', '<$1>') AS rx,
+  regexp_extract(s, '(\\w)(\\w)', 2) AS second, 'it''s \'q\' \\ "d"' AS quoted, reverse(s) AS back,
+  position('a' IN s) AS pos, initcap(p) AS ic, translate(s, 'abc', 'xyz') AS tr, md5(s) AS h,
+  to_char(id, '099') AS padded_number, format_string('%05d|%s', id, s) AS fmt
+FROM t;
+CREATE VIEW extracted AS
+SELECT id, get_json_object(js, '$.a.b[1]') AS deep, get_json_object(js, '$["c d"]') AS spaced,
+  from_json(js, 'a STRUCT<b: ARRAY<INT>>, n INT').a.b AS parsed,
+  to_json(struct(id, s AS Name, length(p))) AS made, to_json(named_struct('K', p)) AS named
+FROM t;
+-- tick: texts
+INSERT INTO t VALUES (1, 'abc', 'the end', '{"a": {"b": [1, 2]}, "c d": "z", "n": 4}');
+INSERT INTO t VALUES (2, 'xx', NULL, 'no json'), (3, NULL, '', NULL), (4, '日本,ü', 'ß', '{}');
+-- tick: changes
+UPSERT INTO t VALUES (2, 'xax', 'p', '{"a": null}'), (4, '日本', 'ß', '{"a": {"b": []}}');
+DELETE KEYS FROM t VALUES (1);
+
+-- case: dates and times
+CREATE SOURCE t (id INT, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ) PRIMARY KEY (id);
+CREATE VIEW dates AS
+SELECT id, d + 1 AS tomorrow, date_sub(d, 31) AS month_ago, d + INTERVAL 1 MONTH AS later,
+  datediff(d, DATE '2024-01-01') AS days, dateadd(WEEK, 2, d) AS fortnight, last_day(d) AS last,
+  trunc(d, 'MM') AS month, year(d) * 100 + month(d) AS ym, date_format(d, 'yyyy/MM EEE') AS fmt,
+  extract(WEEK FROM d) AS week, to_date('31.01.2024', 'dd.MM.yyyy') AS parsed,
+  add_months(d, -1) AS am, datediff(MONTH, d, ts) AS months, dayofweek(d) AS dow
+FROM t;
+CREATE VIEW times AS
+SELECT id, date_trunc('HOUR', ts) AS hour, ts - INTERVAL '90' MINUTE AS earlier, hour(ts) AS h,
+  CAST(ts AS DATE) AS day, unix_micros(ts) AS us, CAST(ts AS STRING) AS text, n + INTERVAL 1 DAY AS n1,
+  CAST(n AS TIMESTAMP) AS zoned, CAST(ts AS TIMESTAMP_NTZ) AS unzoned, n = CAST(ts AS TIMESTAMP_NTZ) AS same,
+  from_utc_timestamp(ts, 'Europe/Berlin') AS berlin, timestampdiff(HOUR, ts, TIMESTAMP '2024-02-01 00:00:00') AS hours
+FROM t;
+-- tick: ends of months, leap days, before the epoch
+INSERT INTO t VALUES (1, '2024-01-31', '2024-01-31 10:11:12.123456', '2024-02-29 23:59:59.999999');
+INSERT INTO t VALUES (2, '1969-12-31', '1969-12-31 23:59:59.999999', '1900-01-01 00:00:00'), (3, NULL, NULL, NULL);
+-- tick: changes
+UPSERT INTO t VALUES (1, '2024-02-29', '2024-03-31 01:30:00', '2024-03-31 01:30:00'), (3, '0001-01-01', '1582-10-15 00:00:00', '9999-12-31 23:59:59');
+DELETE KEYS FROM t VALUES (2);
+
+-- case: arrays, structs and functions over them
+CREATE SOURCE t (id INT, xs ARRAY<INT>, p STRUCT<a: INT, b: STRING>, ps ARRAY<STRUCT<a: INT, b: DOUBLE>>) PRIMARY KEY (id);
+CREATE VIEW arrays AS
+SELECT id, xs, size(xs) AS n, get(xs, 0) AS first, transform(xs, x -> x * id) AS scaled,
+  filter(xs, (x, i) -> x > i) AS kept, aggregate(xs, 0, (acc, x) -> acc + x) AS total,
+  exists(xs, x -> x = 2) AS has_two, array_distinct(xs) AS uniq, sort_array(xs, false) AS sorted,
+  array_contains(xs, 1) AS has_one, transform(xs, id -> id + 1) AS shadowed, array(1, id)[1] AS second,
+  zip_with(xs, xs, (L, r) -> l + R) AS doubled, sequence(1, id) AS seq, concat(xs, array(9)) AS longer
+FROM t;
+CREATE VIEW structs AS
+SELECT id, p, p.a, t.p.b AS pb, ps.a AS all_a, transform(ps, e -> e.b / 2) AS halves,
+  struct(id, p.a, xs) AS remade, named_struct('X', id) AS n, struct(p.b AS Z, id + 1) AS m,
+  (id, xs) AS pair, arrays_zip(xs, array(1)) AS zipped, map('k', id)['k'] AS looked_up
+FROM t;
+-- tick: values, empty ones, NULLs inside and outside
+INSERT INTO t VALUES (1, ARRAY(1, 2, 2), STRUCT(1, 'x'), ARRAY(STRUCT(1, 0.5), STRUCT(NULL, -0.0)));
+INSERT INTO t VALUES (2, ARRAY(), STRUCT(NULL, NULL), ARRAY()), (3, NULL, NULL, NULL), (4, ARRAY(NULL, 1), NULL, ARRAY(NULL));
+-- tick: changes inside
+UPSERT INTO t VALUES (1, ARRAY(2, 1, 2), STRUCT(1, 'y'), ARRAY(STRUCT(1, 0.5), STRUCT(NULL, 0.0))), (3, ARRAY(3), STRUCT(3, NULL), NULL);
+DELETE KEYS FROM t VALUES (4);
