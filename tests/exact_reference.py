@@ -1,4 +1,4 @@
-"""What SUM and AVG mean, worked out with Python's own exact numbers; shares nothing with the product.
+"""What SUM and AVG mean, in Python's own exact numbers; shares nothing with the product.
 
 Every function takes (value, weight) pairs, NULLs as None.
 """
@@ -68,7 +68,7 @@ def integer_average(rows: Iterable[tuple[int | None, int]]) -> float | None:
 def decimal_result(
     rows: Iterable[tuple[decimal.Decimal | None, int]], precision: int, scale: int, *, average: bool
 ) -> decimal.Decimal | None:
-    """SUM or AVG of DECIMAL as DECIMAL(precision, scale), half up; OverflowError where it doesn't fit."""
+    """SUM or AVG as DECIMAL(precision, scale), half up; OverflowError where it doesn't fit."""
     present = [(value, weight) for value, weight in rows if value is not None]
     count = sum(weight for _, weight in present)
     if count == 0:

@@ -209,7 +209,9 @@ class Gears:
             return rows.frame
         if not rows.uris:
             return session.createDataFrame([], to_spark(rows.schema))
-        frame = session.read.schema(to_spark(rows.schema)).parquet(*rows.uris)
+        # a folder may have glob characters in its name
+        reader = session.read.option("__globPaths__", "false").schema(to_spark(rows.schema))
+        frame = reader.parquet(*rows.uris)
         if rows.at is not None:
             frame = frame.where(F.col("_tick") <= rows.at)
         if rows.since is not None:

@@ -5,9 +5,11 @@ COUNT, SUM and AVG are linear: with acc(A) the integers that an accumulator keep
     acc(A + ΔA) = acc(A) + acc(ΔA),    value = finalise(acc),
 
 because every number is cut into integer digits that add up without rounding. MIN and MAX are only
-monotone: insertions fold by LEAST and GREATEST, a deletion that reaches the value asks for a recompute.
+monotone: insertions fold by LEAST and GREATEST, a deletion that reaches the value asks for a
+recompute.
 
-How a statement uses them (levels are projections, `SELECT *, tree AS name FROM (…)`, innermost first):
+How a statement uses them (levels are projections, `SELECT *, tree AS name FROM (…)`, innermost
+first):
 
     prepare    levels over the input rows
     fold       aggregates over the prepared rows, GROUP BY keys and bins: one delta of the trace
@@ -24,8 +26,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sqlglot import exp
-
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import BIGINT, DataType
@@ -34,6 +34,8 @@ from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sqlglot import exp
 
 Rule = Literal["sum", "latest"]
 
@@ -78,7 +80,10 @@ class Accumulator(ABC):
 
     @abstractmethod
     def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
-        """Projections over the input; only COUNT(*) takes no argument; where a FILTER clause fails, the argument must be NULL."""
+        """Projections over the input; only COUNT(*) takes no argument.
+
+        Where the aggregate's FILTER clause fails, the argument must be NULL.
+        """
 
     @property
     @abstractmethod
@@ -96,7 +101,10 @@ class Accumulator(ABC):
 
     @abstractmethod
     def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
-        """The value, given a tree for each collapsed column; `tag` keeps two uses in one query apart."""
+        """The value, given a tree for each collapsed column.
+
+        `tag` keeps two uses in one query apart.
+        """
 
     def named(self, part: str) -> str:
         """The name of one of this accumulator's columns."""

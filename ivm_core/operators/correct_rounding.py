@@ -1,11 +1,12 @@
 """From an exact number in base 2³² to the nearest DOUBLE, ties to even.
 
-The number is top·2^e + Σ digitᵢ·2^(e − 32·i), i = 1, 2, …, with a signed BIGINT top and digits in [0, 2³²).
-Digits are shifted into a BIGINT h from the top down until |h| ≥ 2⁵⁴; what doesn't get in, if it is not 0,
-sets h's last bit. That is rounding to odd, for either sign because digits are not negative; the rounding
-to nearest that follows in CAST(h AS DOUBLE) is then the only one (Boldo and Melquiond: two bits more than
-the target suffice). h never reaches below 2^-1076, so that a subnormal result is rounded only once too,
-by the scaling with powers of two, which is exact everywhere else.
+The number is top·2^e + Σ digitᵢ·2^(e − 32·i), i = 1, 2, …, with a signed BIGINT top and digits in
+[0, 2³²). Digits are shifted into a BIGINT h from the top down until |h| ≥ 2⁵⁴; what doesn't get in,
+if it is not 0, sets h's last bit. That is rounding to odd, for either sign because digits are not
+negative; the rounding to nearest that follows in CAST(h AS DOUBLE) is then the only one (Boldo and
+Melquiond: two bits more than the target suffice). h never reaches below 2^-1076, so that a
+subnormal result is rounded only once too, by the scaling with powers of two, which is exact
+everywhere else.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def round_to_odd(top: exp.Expr, digits: exp.Expr, exponent: exp.Expr) -> exp.Exp
 def divide_and_round(top: exp.Expr, digits: exp.Expr, exponent: exp.Expr, n: exp.Expr) -> exp.Expr:
     """The same for the number divided by a BIGINT 0 < n < 2³¹; a NULL n gives NULL.
 
-    Three digits of 0 are appended: if the number is not 0 its quotient is at least 2⁻³¹ of the last digit's
-    unit, and 2⁵⁴ of the new last unit, so that the remainder is always past h's end.
+    Three digits of 0 are appended: if the number is not 0 its quotient is at least 2⁻³¹ of the last
+    digit's unit, and 2⁵⁴ of the new last unit, so that the remainder is always past h's end.
     """
     return formula(_DIVIDE, top=top, digits=digits, exponent=exponent, n=n)
 
@@ -107,10 +108,10 @@ def divided(
 def nearest_to_four(names: Bindings, digits: Sequence[exp.Expr], below: exp.Expr) -> Rounded:
     """Signed top and three digits without a loop; `below` is not 0 where more follows the last.
 
-    The first 75 to 107 bits are the sum of two exact DOUBLE: all but the last 11 bits of a, and those with
-    the next 41 and a bit for all that follows, so that their one addition rounds correctly. Where a is
-    short, the number is a·2⁶⁴ + p·2³² + q and needs no such bit, unless something follows a number that
-    is shorter still: that is unknown.
+    Two exact DOUBLE make up the number's first bits: a without its last 11 bits, and those 11 with
+    the next 41 and one bit for all that follows, so that their one addition rounds correctly. Where
+    a is short, the number is a·2⁶⁴ + p·2³² + q and needs no such bit, unless something follows a
+    number that is shorter still: that is unknown.
     """
     top, second, third, fourth = digits
     (large,) = names.bind(large=formula("ABS(:top) >= 1048576", top=top))

@@ -1,8 +1,9 @@
 """SUM and AVG of DECIMAL(p, s), exact in the unscaled integer U = x·10ˢ.
 
-Where p ≤ 18, U is a BIGINT and is summed as one. Otherwise U = Σ limbᵢ·10^(18·i) with |limbᵢ| < 10¹⁸, and
-each limb's Σ weight·limb is a DECIMAL(38,0), so that nothing overflows in the middle. SUM raises where the
-exact sum doesn't fit Spark's result type; AVG is the exact quotient, rounded half up as Spark does.
+Where p ≤ 18, U is a BIGINT and is summed as one. Otherwise U = Σ limbᵢ·10^(18·i) with
+|limbᵢ| < 10¹⁸, and each limb's Σ weight·limb is a DECIMAL(38,0), so that nothing overflows in the
+middle. SUM raises where the exact sum doesn't fit Spark's result type; AVG is the exact quotient,
+rounded half up as Spark does.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """SUM and AVG of FLOAT and DOUBLE: the exact sum, rounded once.
 
-A finite x is cut into four digits of base 2³², x = Σ dᵢ·2^(32·i + 64·bin − 88), |dᵢ| ≤ 2³², where bin depends on
-x's magnitude only: bin 0 holds 2⁻²⁴ ≤ |x| < 2⁴⁰, each further bin 64 binary places more, from −16 to 16.
-Each cut is exact, so Σ weight·dᵢ per bin is the exact sum, and taking a row back leaves no mark. Bins are
-keys of the trace; a group whose numbers are of ordinary size has one.
+A finite x is cut into four digits of base 2³², x = Σ dᵢ·2^(32·i + 64·bin − 88) with |dᵢ| ≤ 2³²,
+where bin depends on x's magnitude only: bin 0 holds 0 and 2⁻²⁴ ≤ |x| < 2⁴⁰, each further bin 64
+binary places more, from −16 to 16. Each cut is exact, so Σ weight·dᵢ per bin is the exact sum, and
+taking a row back leaves no mark. Bins are keys of the trace; a group whose numbers are of ordinary
+size has one, and its sum is rounded without a loop. Bins overlap, and their edges lie only about
+where LOG2 puts them: any choice that leaves room for all of x's bits gives the same sum.
 
-The infinities and NaN have bins of their own, where d₀ counts them: they decide the sum as in IEEE 754.
-A sum of 0 is +0.0.
+The infinities and NaN have bins of their own, where d₀ counts them: they decide the sum as in
+IEEE 754. A sum of 0 is +0.0.
 """
 
 from __future__ import annotations
@@ -139,7 +141,7 @@ class ExactDouble(Counted):
 
     @property
     def collapse(self) -> Level:
-        """The digits of bin 0, what NaN and the infinities make of the sum, the other bins in any order."""
+        """Bin 0, what NaN and the infinities make of the sum, and the other bins in any order."""
         place = column(self.named("bin"))
         digits = {digit: column(self.named(digit)) for digit in _DIGITS}
         ordinary = [

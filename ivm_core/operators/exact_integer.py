@@ -1,7 +1,7 @@
 """SUM and AVG of integers, and the halves that sums of BIGINT are kept in.
 
-x = high·2³² + low with 0 ≤ low < 2³²; Σ weight·high and Σ weight·low are BIGINT and don't overflow in
-the middle, so that only the exact final value decides. AVG is the correctly rounded quotient.
+x = high·2³² + low with 0 ≤ low < 2³²; Σ weight·high and Σ weight·low are BIGINT and don't overflow
+in the middle, so that only the exact final value decides. AVG is the correctly rounded quotient.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     Δ⁺ the inserted arguments, Δ⁻ the deleted ones:
     MIN(A + Δ) = LEAST(MIN(A), MIN(Δ⁺)) unless MIN(Δ⁻) ≤ MIN(A), and so with MAX and ≥
 
-−0.0 counts as 0.0 and every NaN as one NaN, greater than all numbers, so that the value never depends on
-which of two equal rows came first.
+−0.0 counts as 0.0 and every NaN as one NaN, greater than all numbers, so that the value never
+depends on which of two equal rows came first.
 """
 
 from __future__ import annotations

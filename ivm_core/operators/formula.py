@@ -36,10 +36,7 @@ def formula(text: str, **parts: exp.Expr | str | int) -> exp.Expr:
         if not isinstance(node, exp.Placeholder):
             return node
         part = parts[node.name]
-        if isinstance(part, exp.Expr):
-            tree = part.copy()
-        else:
-            tree = _parsed(str(part)).copy()
+        tree = (part if isinstance(part, exp.Expr) else _parsed(str(part))).copy()
         return tree if isinstance(tree, exp.Column | exp.Literal | exp.Func) else exp.paren(tree)
 
     return _parsed(text).copy().transform(filled)

@@ -66,8 +66,13 @@ class Location:
 
     @property
     def uri(self) -> str:
-        """What Spark and `deltalake` open: an absolute path, or the URI as it was given."""
+        """What Spark opens: an absolute path, or the URI as it was given."""
         return self._target
+
+    @property
+    def table_uri(self) -> str:
+        """What `deltalake` opens: it reads a path as a URI, so a `%` in it must be escaped."""
+        return self.path.as_uri() if self.is_local else self._target
 
     @property
     def path(self) -> Path:

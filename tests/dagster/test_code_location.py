@@ -13,7 +13,7 @@ import pytest
 from dagster import AssetKey, DagsterInstance
 
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
-from tideview.assets.pipeline_definitions import pipeline_definitions
+from tideview.assets.view_assets import tick_assets
 from tideview.pipelines import ui
 from tideview.resources.pipeline_folder import load_pipeline
 
@@ -95,8 +95,8 @@ def test_assets_come_from_the_sql(defs: Definitions) -> None:
 def test_code_versions_follow_the_meaning_of_the_sql(tmp_path: Path) -> None:
     def versions(folder: str, declaration: str, **changed: str) -> dict[str, str | None]:
         written = write_pipeline(tmp_path / folder, declaration, {**VIEWS, **changed})
-        graph = pipeline_definitions(load_pipeline(written)).resolve_asset_graph()
-        return {name: graph.get(AssetKey(["till", name])).code_version for name in VIEWS}
+        specs = tick_assets(load_pipeline(written)).specs
+        return {spec.key.path[-1]: spec.code_version for spec in specs}
 
     first = versions("first", DECLARATION)
     reworded = "-- Large.\nselect customer,\n  total\nfrom TOTALS where total >= 10"

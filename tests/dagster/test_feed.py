@@ -30,10 +30,8 @@ def test_changes_lead_from_the_old_rows_to_the_new_ones() -> None:
                 copy[row[:width]] = row
             for row in changes.inserts:
                 assert copy.setdefault(row[:width], row) is row
-        assert {name: list(copy.values()) for name, copy in copies.items()} == {
-            name: sorted(shop.rows(name), key=list(copies[name].values()).index)
-            for name in KEY_WIDTH
-        }
+        for name, copy in copies.items():
+            assert set(copy.values()) == set(shop.rows(name))
         shop.some_day()
         shop.forget(1)
 

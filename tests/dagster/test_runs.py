@@ -210,10 +210,8 @@ def test_a_check_before_the_first_tick_says_what_to_do(
     defs: Definitions, instance: DagsterInstance, spark: SparkSession
 ) -> None:
     job = defs.resolve_implicit_global_asset_job_def()
-    subset = job.get_subset(
-        asset_selection=set(),
-        asset_check_selection=set(defs.resolve_asset_graph().asset_check_keys),
-    )
+    every_check = set(defs.resolve_asset_graph().asset_check_keys)
+    subset = job.get_subset(asset_selection=set(), asset_check_selection=every_check)
     result = subset.execute_in_process(instance=instance)
     assert result.success
     for check in checks(result).values():

@@ -59,9 +59,7 @@ def grouped(query: exp.Query, keys: Sequence[str], aggregates: Level) -> exp.Que
     return select(chosen, query).group_by(*map(column, keys))
 
 
-def statement(
-    source: Sequence[str], calls: Sequence[tuple[str, Accumulator, str]]
-) -> exp.Query:
+def statement(source: Sequence[str], calls: Sequence[tuple[str, Accumulator, str]]) -> exp.Query:
     """What an aggregate does with its accumulators: a fold per change, totals, then values."""
     accumulators = {one.columns[0].name: one for _, one, _ in calls}.values()
     arguments = {one.columns[0].name: argument for _, one, argument in calls}
@@ -138,7 +136,9 @@ def weighted(*values: Any) -> list[tuple[Any, int]]:
 
 
 def some_double(source: random.Random, lowest: int, highest: int) -> float:
-    return math.ldexp(source.choice((-1, 1)) * source.getrandbits(53), source.randint(lowest, highest))
+    return math.ldexp(
+        source.choice((-1, 1)) * source.getrandbits(53), source.randint(lowest, highest)
+    )
 
 
 def doubles() -> Rows:
@@ -282,7 +282,9 @@ def integers(bits_: int) -> Rows:
         size = source.randint(1, bits_ - 1)
         values = [source.randrange(-(2**size), 2**size) for _ in range(source.randint(1, 25))]
         rows[f"random {number}"] = weighted(*values, *(-value - 1 for value in values))
-        rows[f"near {number}"] = weighted(*(most - source.randrange(99) for _ in range(3)), -most, -most)
+        rows[f"near {number}"] = weighted(
+            *(most - source.randrange(99) for _ in range(3)), -most, -most
+        )
     return rows
 
 
@@ -338,8 +340,10 @@ def decimals(precision: int, scale: int) -> Rows:
 
 @pytest.mark.parametrize(
     "of",
-    [(1, 0), (5, 5), (9, 2), (12, 2), (15, 15), (16, 3), (18, 0), (18, 18), (19, 4), (28, 10)]
-    + [(36, 18), (38, 0), (38, 6), (38, 20), (38, 36), (38, 38)],
+    [
+        *[(1, 0), (5, 5), (9, 2), (12, 2), (15, 15), (16, 3), (18, 0), (18, 18), (19, 4), (28, 10)],
+        *[(36, 18), (38, 0), (38, 6), (38, 20), (38, 36), (38, 38)],
+    ],
     ids=lambda of: f"DECIMAL({of[0]},{of[1]})",
 )
 def test_sums_and_averages_of_decimals_are_exact(low: SparkSession, of: tuple[int, int]) -> None:
@@ -393,7 +397,9 @@ def test_several_aggregates_share_a_node(low: SparkSession) -> None:
         ("y", accumulator_for("AVG", parse_type("DOUBLE"), "_tv_y"), "y"),
         ("z", accumulator_for("AVG", parse_type("INT"), "_tv_z"), "z"),
     ]
-    found = {row[0]: tuple(row)[1:] for row in low.sql(text_of(statement(["mixed"], calls))).collect()}
+    found = {
+        row[0]: tuple(row)[1:] for row in low.sql(text_of(statement(["mixed"], calls))).collect()
+    }
     assert found == {
         "a": (
             3,
@@ -447,7 +453,8 @@ def test_min_and_max_tell_when_a_deletion_reaches_them(low: SparkSession) -> Non
     changed = grouped(prepared, ["g"], (*acc.fold, *acc.deleted))
     old, new, gone = formula("CAST(3 AS INT)"), column("_tv_m_m"), column("_tv_m_gone")
     result = select(
-        [column("g"), named(acc.is_reached(old, gone), "r"), named(acc.merge(old, new), "m")], changed
+        [column("g"), named(acc.is_reached(old, gone), "r"), named(acc.merge(old, new), "m")],
+        changed,
     )
     assert {row[0]: (row[1], row[2]) for row in low.sql(text_of(result)).collect()} == {
         "untouched": (False, 3),

@@ -205,12 +205,16 @@ def value_of(tree: exp.Expression, of: DataType) -> Any:
         return [value_of(each, of.element) for each in tree.expressions]
     if isinstance(of, Struct):
         parts = zip(of.fields, tree.expressions, strict=True)
-        return {name: value_of(each, kind) for (name, kind), each in parts}
+        return {name: value_of(_bare(each), kind) for (name, kind), each in parts}
     if isinstance(tree, exp.Neg):
         return -value_of(tree.this, of)
     if not isinstance(tree, exp.Literal):
         raise ValueError(f"not a literal: {tree.sql('spark')}")
     return scalar(tree.this, of)
+
+
+def _bare(field: exp.Expression) -> exp.Expression:
+    return field.expression if isinstance(field, exp.PropertyEQ) else field
 
 
 def scalar(text: str, of: DataType) -> Any:
