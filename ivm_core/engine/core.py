@@ -185,7 +185,7 @@ class Engine:
         try:
             program = self._compile(name, sql, analyser, {})
         except UnknownName:
-            analyser.original(sql, self.schemas())  # its message suggests what may be meant
+            self._ask_spark_what_is_meant(sql, analyser)
             raise
         self._check_against_spark(program, analyser)
         self.begin_writing()
@@ -202,6 +202,15 @@ class Engine:
         catalog = self.schemas()
         parsed = parse_view(sql, catalog, f"view {name}")
         return compile_view(name, sql, lambda: parsed.plan, catalog, analyser, known)
+
+    def _ask_spark_what_is_meant(self, sql: str, analyser: SparkAnalyser) -> None:
+        """UnknownName with Spark's suggestion, where Spark doesn't know a name either."""
+        try:
+            analyser.original(sql, self.schemas())
+        except UnknownName:
+            raise
+        except IvmError:
+            return
 
     def _check_against_spark(self, program: ViewProgram, analyser: SparkAnalyser) -> None:
         """What we understood must have the columns that Spark gives the user's own text."""

@@ -51,6 +51,11 @@ class Location:
                 raise UserError(f"{text!r} names another host", fix="use file:///path")
             text = unquote(split.path)
         self._target = os.path.abspath(text) if self.is_local else text.rstrip("/")
+        if self.is_local and "%" in self._target:
+            raise UserError(
+                f"the path {self._target} has a % in it, which Delta readers take for an escape",
+                fix="use a directory whose whole path has no %",
+            )
 
     def __repr__(self) -> str:
         """The place, without its storage options, which may hold secrets."""
@@ -66,13 +71,8 @@ class Location:
 
     @property
     def uri(self) -> str:
-        """What Spark opens: an absolute path, or the URI as it was given."""
+        """What Spark and `deltalake` open: an absolute path, or the URI as it was given."""
         return self._target
-
-    @property
-    def table_uri(self) -> str:
-        """What `deltalake` opens: it reads a path as a URI, so a `%` in it must be escaped."""
-        return self.path.as_uri() if self.is_local else self._target
 
     @property
     def path(self) -> Path:

@@ -252,7 +252,7 @@ class OwnedTable:
 
 def _open(location: Location) -> DeltaTable:
     try:
-        return DeltaTable(location.table_uri, storage_options=location.storage_options or None)
+        return DeltaTable(location.uri, storage_options=location.storage_options or None)
     except TableNotFoundError as error:
         raise NoTable(f"there is no Delta table at {location.uri}") from error
     except (DeltaError, OSError, ValueError) as error:

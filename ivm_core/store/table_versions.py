@@ -207,7 +207,7 @@ class TableVersions:
     def _load(self, version: int | None) -> DeltaTable:
         options = self.location.storage_options or None
         try:
-            return DeltaTable(self.location.table_uri, version=version, storage_options=options)
+            return DeltaTable(self.location.uri, version=version, storage_options=options)
         except TableNotFoundError as error:
             raise UserError(
                 f"there is no Delta table at {self.location.uri}", fix="check the path or URI"
