@@ -16,6 +16,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PYTEST_ARGS='-k joins -x'   passed to pytest by test, unit and nightly"
+	@echo "  BENCH_ARGS=--quick          passed to bench; --help lists more"
 	@echo "  WORKERS=0                   run tests in one process (default $(WORKERS), one Spark each)"
 
 # The interpreter is tried, not only found: a shim on PATH may stand for nothing.

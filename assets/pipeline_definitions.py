@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pipeline_definitions(pipeline: Pipeline) -> Definitions:
-    """Assets, checks, a job and a sensor; whoever merges them gives the resource `flows`."""
+    """Assets, checks, a job and a sensor; they want the resources `flows` and `spark`."""
     job = define_asset_job(
         f"{pipeline.name}_job",
         selection=AssetSelection.assets(*view_keys(pipeline)),

@@ -19,6 +19,7 @@ from tideview.assets.certificate_metadata import rows_table
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import REPLAY_CHECK, asset_key
 from tideview.resources.flow_store import FlowStore
+from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import Pipeline
 
 DESCRIPTION = "The view equals its query, run from scratch by Spark on the sources it has seen."
@@ -38,7 +39,7 @@ def recompute_checks(pipeline: Pipeline) -> AssetChecksDefinition:
 
     @multi_asset_check(name=f"{pipeline.name}_recompute", specs=specs, can_subset=True)
     def recompute(
-        context: AssetCheckExecutionContext, flows: FlowStore
+        context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
     ) -> Iterator[AssetCheckResult]:
         selected = {key.asset_key for key in context.selected_asset_check_keys}
         names = [v.name for v in pipeline.views if asset_key(pipeline, v.name) in selected]
@@ -49,7 +50,7 @@ def recompute_checks(pipeline: Pipeline) -> AssetChecksDefinition:
         ready = [name for name in names if name in ticked]
         if not ready:
             return
-        with told_in_our_words(), flows.read(pipeline) as flow:
+        with told_in_our_words(), flows.read(pipeline, spark.spark_session) as flow:
             for name in ready:
                 yield _result(pipeline, flow.check(name))
 

@@ -24,6 +24,7 @@ from tideview.assets.certificate_metadata import (
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import DATA_VERSION_TAG, asset_key, pool
 from tideview.resources.flow_store import FlowStore
+from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import Pipeline, Source, leading_comment
 
 VIEW_KINDS = {"spark", "delta", "sql"}
@@ -49,13 +50,15 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
         can_subset=True,
         pool=pool(pipeline),
     )
-    def tick(context: AssetExecutionContext, flows: FlowStore) -> Iterator[MaterializeResult[None]]:
+    def tick(
+        context: AssetExecutionContext, flows: FlowStore, spark: LocalSpark
+    ) -> Iterator[MaterializeResult[None]]:
         selected = [
             view.name
             for view in pipeline.views
             if asset_key(pipeline, view.name) in context.selected_asset_keys
         ]
-        with told_in_our_words(), flows.open(pipeline) as flow:
+        with told_in_our_words(), flows.open(pipeline, spark.spark_session) as flow:
             summary = flow.tick(views=selected)
             explained = {name: flow.explain(name) for name in summary.views}
         frontier = read_frontier(flows.flow_path(pipeline))

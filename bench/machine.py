@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CORES = 2
+MOST_COLLECTIONS = 12
+COLLECTION_PAUSE_S = 1.0
+SETTLED_AFTER = 3
+SETTLED = 0.02
+"""Heap is settled when this many collections in a row differ by less than this share."""
 PACKAGES = ("pyspark", "delta-spark", "deltalake", "pyarrow", "sqlglot", "pandas", "numpy")
 SHOWN_SETTINGS = (
     "spark.master",
@@ -52,15 +57,20 @@ def python_memory() -> int:
 def heap_used(spark: SparkSession) -> int:
     """Bytes on the JVM's heap once what nobody holds is gone.
 
-    Python's references to JVM objects go first; Spark cleans up after a collection in a thread of
-    its own, so there are two.
+    Python lets go of its JVM objects first. Spark then drops what belonged to them in a thread of
+    its own, some time after a collection, so this collects until nothing more goes.
     """
     gc.collect()
     bean = _jvm(spark).java.lang.management.ManagementFactory.getMemoryMXBean()
-    bean.gc()
-    time.sleep(1.0)
-    bean.gc()
-    return int(bean.getHeapMemoryUsage().getUsed())
+    seen: list[int] = []
+    while len(seen) < MOST_COLLECTIONS:
+        bean.gc()
+        seen.append(int(bean.getHeapMemoryUsage().getUsed()))
+        settled = seen[-SETTLED_AFTER:]
+        if len(settled) == SETTLED_AFTER and max(settled) - min(settled) < max(settled) * SETTLED:
+            break
+        time.sleep(COLLECTION_PAUSE_S)
+    return min(seen)
 
 
 def describe(spark: SparkSession) -> dict[str, Any]:

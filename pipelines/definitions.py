@@ -16,5 +16,7 @@ SHOP = load_pipeline(Path(__file__).with_name("shop"))
 # One process a run: with a process a step, every step would start a Spark of its own.
 defs = Definitions.merge(
     pipeline_definitions(SHOP),
-    Definitions(resources={"flows": FlowStore(spark=LocalSpark())}, executor=in_process_executor),
+    Definitions(
+        resources={"flows": FlowStore(), "spark": LocalSpark()}, executor=in_process_executor
+    ),
 )

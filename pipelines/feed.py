@@ -17,7 +17,6 @@ from rich.console import Console
 from ivm_core import IvmError
 from tideview.pipelines.shop.trade import Shop
 from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Feed until told to stop, or as often as asked."""
     options = _options().parse_args(arguments)
     console = Console(highlight=False, soft_wrap=True)
-    store = FlowStore(path=options.store or "", spark=LocalSpark())
+    store = FlowStore(path=options.store or "")
     try:
         feeder = Feeder(store.inboxes(load_pipeline(SHOP)), options.seed)
         console.print(f"feed: {feeder.open()}")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dagster import ConfigurableResource
 from pydantic import Field
+from pyspark.sql import SparkSession
 
 from ivm_core import IncrementalFlow
 from tideview.resources.inbox import Inbox
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import Pipeline
 
 STORE_VARIABLE = "TIDEVIEW_STORE"
@@ -29,7 +29,6 @@ def default_store() -> Path:
 class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
     """A folder with one folder a pipeline: its `flow`, and the `inbox` of each source."""
 
-    spark: LocalSpark
     path: str = Field(
         default="", description=f"A local folder; empty: {STORE_VARIABLE}, else .tideview/store."
     )
@@ -44,13 +43,13 @@ class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
         return {source.name: Inbox(source, folder / source.name) for source in pipeline.sources}
 
     @contextmanager
-    def open(self, pipeline: Pipeline) -> Iterator[IncrementalFlow]:
+    def open(self, pipeline: Pipeline, spark: SparkSession) -> Iterator[IncrementalFlow]:
         """The pipeline's flow with everything declared; inboxes are made on first use.
 
         What the flow refuses is an `IvmError`: a definition that differs from the stored one,
         another writer, a folder that holds something else, an inbox that is gone.
         """
-        with IncrementalFlow.open(self.flow_path(pipeline), self.spark.spark_session) as flow:
+        with IncrementalFlow.open(self.flow_path(pipeline), spark) as flow:
             for name, inbox in self.inboxes(pipeline).items():
                 if name not in flow.sources:
                     inbox.make()
@@ -60,9 +59,8 @@ class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
             yield flow
 
     @contextmanager
-    def read(self, pipeline: Pipeline) -> Iterator[IncrementalFlow]:
+    def read(self, pipeline: Pipeline, spark: SparkSession) -> Iterator[IncrementalFlow]:
         """The pipeline's flow for reading only: it keeps no writer out, and finishes nothing."""
-        spark = self.spark.spark_session
         with IncrementalFlow.open(self.flow_path(pipeline), spark, read_only=True) as flow:
             yield flow
 

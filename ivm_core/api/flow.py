@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from datetime import datetime
 from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -27,6 +26,7 @@ from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -45,8 +45,8 @@ def _spark_left_alone(
     """The method, with the caller's active Spark session as it was when it is done."""
 
     @wraps(method)
-    def call(flow: IncrementalFlow, *args: P.args, **kwargs: P.kwargs) -> R:
-        engine = flow._engine
+    def call(flow: IncrementalFlow, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        engine = flow._engine  # noqa: SLF001
         with active_session_kept(lambda: engine.spark):
             return method(flow, *args, **kwargs)
 

@@ -58,8 +58,8 @@ class Reach:
     full: dict[str, str] = field(default_factory=dict)
 
     def add(self, hop: Hop) -> None:
-        """Remember a hop once."""
-        if hop not in self.hops:
+        """Remember a hop; one that follows rows counts again, for they may be more by then."""
+        if hop not in self.hops or any(origin.with_rows for origin in hop.origins):
             self.hops.append(hop)
 
 

@@ -168,9 +168,12 @@ class TickRelations:
         if change.count > LOCAL_ROWS:
             return change
         schema = weighted(self.schema(name))
-        table = ds.dataset(list(change.rows.uris), format="parquet").to_table(
-            columns=list(schema.names)
-        )
+        # Spark leaves marker files beside its Parquet files: a directory, read as a data set
+        parts = [
+            ds.dataset(uri, format="parquet").to_table(columns=list(schema.names))
+            for uri in change.rows.uris
+        ]
+        table = stacked(*parts)
         return local_change(table.cast(arrow_schema(schema)), self.schema(name))
 
     # --- clocks ---

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
+
+from ivm_core.engine.evaluation import spark_message
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.ingest import netted_changes
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import Change, local_change
+from ivm_core.model.errors import BatchError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.frame_checks import refusal_of
@@ -17,9 +23,10 @@ from ivm_core.operators.row_identity import digest_of
 from ivm_core.store.trace_files import Committed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.gears import Gears
@@ -113,10 +120,8 @@ class Staging:
         schema = weighted(source.schema)
         target = trace.spark_target(self._tick, self._epoch)
         self.has_written = True
-        try:
-            written = gears.write_frame(batch.frame, schema, target, self._tick)
-        except Exception as error:
-            raise refusal_of(error) or error from error
+        with _evaluating(source.name), _moved(batch.frame, gears.high) as frame:
+            written = gears.write_frame(frame, schema, target, self._tick)
         if written.deletions or self._repeats_keys(source, target, written.rows):
             return None
         trace.adopt(self._tick, self._epoch)
@@ -131,6 +136,30 @@ class Staging:
         return bool(frame.select(*keys).dropna().distinct().count() != rows)
 
 
+@contextmanager
+def _evaluating(source: str) -> Iterator[None]:
+    """A user's frame is evaluated in here: what it raises is about the batch."""
+    try:
+        yield
+    except PySparkException as error:
+        raise refusal_of(error) or BatchError(
+            f"the DataFrame can't be evaluated: {spark_message(error)}",
+            f"batch for source {source}",
+            "correct the DataFrame; the message is Spark's own",
+        ) from error
+
+
+@contextmanager
+def _moved(frame: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
+    """The frame in a session of ours: it keeps its meaning, but is written with our settings."""
+    name = f"tideview_{uuid.uuid4().hex}"
+    frame.createGlobalTempView(name)
+    try:
+        yield session.table(f"global_temp.{name}")
+    finally:
+        session.catalog.dropGlobalTempView(name)
+
+
 def _collected(batch: BoundBatch) -> BoundBatch:
     """The batch with its frame's rows on the driver."""
     from dataclasses import replace
@@ -138,9 +167,7 @@ def _collected(batch: BoundBatch) -> BoundBatch:
     if batch.frame is None:
         return batch
     wanted = arrow_schema(weighted(batch.schema))
-    try:
+    with _evaluating(batch.source):
         rows = batch.frame.select(*[quote(name) for name in wanted.names]).toArrow()
-    except Exception as error:
-        raise refusal_of(error) or error from error
     table = stacked(batch.table.cast(wanted), rows.cast(wanted))
     return replace(batch, table=table, frame=None)

@@ -102,11 +102,13 @@ class Shop:
         self.deliver(orders // 2)
 
     def order(self, count: int) -> None:
-        """New orders of one to four items each."""
+        """New orders of one to four items each, where there is anybody to order."""
         next_order = max((key[0] for key in self._tables["orders"]), default=0) + 1
-        products = self.rows("products")
+        customers, products = self.rows("customers"), self.rows("products")
+        if self.is_empty:
+            return
         for number in range(next_order, next_order + count):
-            customer = self._random.choice(self.rows("customers"))[0]
+            customer = self._random.choice(customers)[0]
             placed = self.today - timedelta(days=self._random.randrange(4))
             self._put("orders", (number, customer, placed, "open"))
             for line in range(1, self._random.randrange(1, 5) + 1):

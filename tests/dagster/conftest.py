@@ -53,7 +53,7 @@ def pipeline(tmp_path: Path) -> Pipeline:
 
 @pytest.fixture
 def flows(tmp_path: Path) -> FlowStore:
-    return FlowStore(path=str(tmp_path / "store"), spark=LocalSpark())
+    return FlowStore(path=str(tmp_path / "store"))
 
 
 @pytest.fixture
@@ -71,7 +71,9 @@ def inboxes(pipeline: Pipeline, flows: FlowStore) -> dict[str, Inbox]:
 def defs(pipeline: Pipeline, flows: FlowStore) -> Definitions:
     return Definitions.merge(
         pipeline_definitions(pipeline),
-        Definitions(resources={"flows": flows}, executor=in_process_executor),
+        Definitions(
+            resources={"flows": flows, "spark": LocalSpark()}, executor=in_process_executor
+        ),
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 
 LOADS_AND_LOOKS = """
-import json, shutil, sys
+import json
 import psutil
 from dagster import DagsterInstance, Definitions, build_sensor_context
 from tideview.pipelines.definitions import defs
@@ -31,9 +31,11 @@ from tideview.pipelines.feed import main as feed
 
 Definitions.validate_loadable(defs)
 feed(["--times", "1", "--every", "0", "--seed", "3"])
-sensor = defs.get_sensor_def("shop_sources")
-with DagsterInstance.ephemeral() as instance:
-    context = build_sensor_context(instance=instance, definitions=defs)
+sensor = defs.resolve_sensor_def("shop_sources")
+with (
+    DagsterInstance.ephemeral() as instance,
+    build_sensor_context(instance, resources={"flows": defs.resources["flows"]}) as context,
+):
     requests = sensor.evaluate_tick(context).run_requests
 from pyspark import SparkContext
 children = [child.name() for child in psutil.Process().children(recursive=True)]

@@ -69,7 +69,7 @@ def test_a_wrong_declaration_names_file_and_key(
 @pytest.mark.parametrize(
     ("views", "error", "told"),
     [
-        ({"a": "SELECT customer FROM"}, SqlError, ["a.sql, line 1"]),
+        ({"a": "SELECT customer FROM"}, SqlError, ["a.sql", "line 1"]),
         ({"a": "SELECT customer FROM nowhere"}, UnknownName, ["a.sql, line 1", "nowhere"]),
         ({"a": "SELECT age FROM cities"}, UnknownName, ["a.sql", "age"]),
         ({"a": "SELECT customer FROM cities LIMIT 1"}, Unsupported, ["a.sql, line 1", "LIMIT"]),

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dagster import (
-    AssetKey,
-    DagsterEventType,
-    DagsterInstance,
-    Failure,
-    RunRequest,
-    SkipReason,
-    build_sensor_context,
-)
+from dagster import AssetKey, DagsterEventType, Failure
 
 from ivm_core import IncrementalFlow
 from ivm_core.api.frontier import read_frontier
+from tests.dagster.sensing import reason, request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +20,7 @@ if TYPE_CHECKING:
     from dagster import (
         AssetCheckEvaluation,
         AssetMaterialization,
+        DagsterInstance,
         Definitions,
         ExecuteInProcessResult,
     )
@@ -137,22 +131,14 @@ def test_a_selection_is_one_tick_with_its_certificate(
 def test_a_run_that_the_sensor_asked_for(
     run: Run, defs: Definitions, instance: DagsterInstance, inboxes: dict[str, Inbox]
 ) -> None:
-    sensor = defs.get_sensor_def("till_sources")
-
-    def evaluate() -> RunRequest | SkipReason:
-        found = sensor(build_sensor_context(instance=instance, definitions=defs))
-        assert isinstance(found, RunRequest | SkipReason)
-        return found
-
     keys = []
     for tick in (1, 2):
-        request = evaluate()
-        assert isinstance(request, RunRequest)
-        keys.append(request.run_key)
-        result = run(tags=dict(request.tags))
+        asked = request(defs, instance)
+        keys.append(asked.run_key)
+        result = run(tags=dict(asked.tags))
         assert result.success
         assert value(materialized(result)["totals"], "tick") == tick
-        assert isinstance(evaluate(), SkipReason)
+        assert f"as of tick {tick}" in reason(defs, instance)
         inboxes["sales"].merge([(1, "ada", Decimal("20.00"))], [(2, "ben", Decimal("3.00"))])
     assert len(set(keys)) == 2
     assert value(materialized(result)["big"], "rows") == 1

@@ -87,7 +87,7 @@ class _Run:
             where = f"{self.case.title!r}, tick {summary.tick} ({tick.title}), view {view.name}"
             self._take_delta(view, summary, where)
             table = self.recompute.rows(view)
-            self.columns[view.name] = [(each.name, str(each.type)) for each in table.schema]
+            self.columns[view.name] = _columns(table.schema)
             self._against_spark(view, _rows(table), table.column_names, where)
             for exact in view.exact:
                 self._against_exact(view, exact, table.column_names, where)
@@ -154,7 +154,7 @@ class _Run:
         for view in self.case.views:
             where = f"{self.case.title!r}, view {view.name}"
             snapshot = self.flow.snapshot(view.name).toArrow()
-            columns = [(each.name, str(each.type)) for each in snapshot.schema]
+            columns = _columns(snapshot.schema)
             spark = self.columns.get(view.name, columns)
             assert columns == spark, f"{where} has columns {columns}, Spark's are {spark}"
             found = differences(self.held[view.name], bag(_rows(snapshot)))
@@ -175,6 +175,11 @@ class _Run:
             change[identity(row)] = weight
         deltas = {number: each for number, each in self.deltas[view.name].items() if each}
         assert seen == deltas, f"{where}: changes() differ from what was watched"
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, str]]:
+    """Names and types; what may be NULL is not part of a view's definition."""
+    return [(each.name, str(each.type).replace(" not null", "")) for each in schema]
 
 
 def _rows(table: pa.Table) -> list[Row]:

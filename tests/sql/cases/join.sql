@@ -51,7 +51,7 @@ DELETE FROM b VALUES (1, 'p'), (2, 'q') * 4, (3, 'w'), (NULL, 'p');
 
 -- case: keys of different types
 CREATE SOURCE i (k INT, v STRING);
-CREATE SOURCE l (k BIGINT, d DECIMAL(10, 2), x DOUBLE, s STRING);
+CREATE SOURCE l (k BIGINT, d DECIMAL(12, 2), x DOUBLE, s STRING);
 CREATE VIEW wide AS SELECT v, d FROM i JOIN l ON i.k = l.k;
 CREATE VIEW exact AS SELECT v, x FROM i JOIN l ON i.k = l.d;
 CREATE VIEW floating AS SELECT i.v, l.x, m.x AS x2 FROM i JOIN l ON i.k = l.x JOIN l AS m ON l.x = m.x;

@@ -8,7 +8,7 @@ SELECT id, a + b AS plus, a - 1 AS minus, a * d AS times, a / 4 AS quotient, a D
 FROM t;
 CREATE VIEW rounded AS
 SELECT id, round(d, 1) AS r, bround(d) AS br, floor(x) AS fl, ceil(d) AS ce, abs(a) AS ab,
-  sign(x) AS sg, CAST(d AS INT) AS i, CAST(x AS DECIMAL(12, 3)) AS dd, x * 0.1 AS tenth,
+  sign(x) AS sg, CAST(d AS INT) AS i, CAST(x AS DECIMAL(14, 3)) AS dd, x * 0.1 AS tenth,
   CAST(f AS DOUBLE) AS wide, CAST(x AS FLOAT) AS narrow, greatest(a, b, 3) AS g, least(d, 0) AS l
 FROM t;
 -- tick: ordinary, NULL and extreme values
@@ -64,7 +64,7 @@ FROM t;
 INSERT INTO t VALUES (1, '2024-01-31', '2024-01-31 10:11:12.123456', '2024-02-29 23:59:59.999999');
 INSERT INTO t VALUES (2, '1969-12-31', '1969-12-31 23:59:59.999999', '1900-01-01 00:00:00'), (3, NULL, NULL, NULL);
 -- tick: changes
-UPSERT INTO t VALUES (1, '2024-02-29', '2024-03-31 01:30:00', '2024-03-31 01:30:00'), (3, '0001-01-01', '1582-10-15 00:00:00', '9999-12-31 23:59:59');
+UPSERT INTO t VALUES (1, '2024-02-29', '2024-03-31 01:30:00', '2024-03-31 01:30:00'), (3, '0001-03-01', '1582-10-15 00:00:00', '9999-11-30 23:59:59');
 DELETE KEYS FROM t VALUES (2);
 
 -- case: arrays, structs and functions over them

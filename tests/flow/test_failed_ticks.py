@@ -1,0 +1,121 @@
+"""A tick that evaluates to an error is recorded as aborted, and leaves nothing to be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ivm_core import DeltaBatch, IncrementalFlow, TickFailed
+from tests.flow.shop import assert_exact, log_of, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def shares(flow: IncrementalFlow) -> IncrementalFlow:
+    flow.register_source("s", "id INT, n INT", primary_key=["id"])
+    flow.register_view("n", "SELECT n, COUNT(*) AS k FROM s GROUP BY n")
+    flow.register_view("share", "SELECT id, 100 / n AS part FROM s")
+    flow.register_view("last", "SELECT id FROM share WHERE part > 1")
+    flow.tick("s", [(1, 10), (2, 20)])
+    return flow
+
+
+def test_a_view_that_cannot_be_evaluated_fails_the_whole_tick(
+    place: Path, shares: IncrementalFlow, spark: SparkSession
+) -> None:
+    before = {view: rows(shares.snapshot(view)) for view in shares.views}
+    with pytest.raises(TickFailed, match="DIVIDE_BY_ZERO") as caught:
+        shares.tick("s", [(3, 30), (4, 0)])
+    assert caught.value.view == "share"
+    assert "view share" in str(caught.value)
+    assert log_of(shares)[-2:] == [("intent", 2), ("abort", 2)]
+    assert shares.current_tick == 1
+    assert {view: rows(shares.snapshot(view)) for view in shares.views} == before
+    assert rows(shares.snapshot("s")) == [(1, 10), (2, 20)]
+    assert shares.changes("n", since=1).count() == 0
+    with pytest.raises(TickFailed):
+        shares.tick("s", DeltaBatch.upserts([(1, 0)]))
+    with IncrementalFlow.open(place, spark) as reader:
+        assert rows(reader.snapshot("share")) == before["share"]
+    assert shares.tick("s", [(3, 30), (4, 40)]).tick == 2
+    assert rows(shares.snapshot("n")) == [(10, 1), (20, 1), (30, 1), (40, 1)]
+    assert_exact(shares)
+    assert shares.replay().equal
+
+
+def test_leftovers_of_a_failed_tick_are_not_seen_after_reopening(
+    place: Path, shares: IncrementalFlow, spark: SparkSession
+) -> None:
+    with pytest.raises(TickFailed):
+        shares.tick("s", [(3, 30), (4, 0)])
+    shares.close()
+    with IncrementalFlow.open(place, spark) as flow:
+        assert flow.current_tick == 1
+        flow.tick("s", [(4, 40)])
+        assert rows(flow.snapshot("n")) == [(10, 1), (20, 1), (40, 1)]
+        assert rows(flow.snapshot("s")) == [(1, 10), (2, 20), (4, 40)]
+        assert_exact(flow)
+
+
+def test_a_failed_view_may_be_left_out(shares: IncrementalFlow) -> None:
+    shares.tick("s", [(4, 0)], views=["n"])
+    with pytest.raises(TickFailed):
+        shares.tick()
+    assert rows(shares.snapshot("n")) == [(0, 1), (10, 1), (20, 1)]
+    shares.tick("s", DeltaBatch.upserts([(4, 50)]))
+    assert rows(shares.snapshot("share").select("id")) == [(1,), (2,), (4,)]
+    assert_exact(shares)
+
+
+def test_a_hydration_that_fails_leaves_the_view_without_rows(shares: IncrementalFlow) -> None:
+    with pytest.raises(TickFailed, match="CAST_INVALID_INPUT"):
+        shares.register_view("bad", "SELECT CAST('x' || n AS INT) AS n FROM s", hydrate=True)
+    assert shares.current_tick == 1
+    assert "bad" in shares.views
+    assert shares.tick("s", [(3, 30)], views=["n", "last"]).tick == 2
+    assert_exact(shares, "n", "share", "last")
+
+
+def test_a_failing_large_tick_leaves_nothing_either(
+    flow: IncrementalFlow, spark: SparkSession
+) -> None:
+    flow.register_source("s", "id BIGINT, n INT")
+    flow.register_view("share", "SELECT id, 100 / n AS part FROM s")
+    large = spark.range(60_000).selectExpr("id", "CAST(59999 - id AS INT) AS n")
+    with pytest.raises(TickFailed, match="DIVIDE_BY_ZERO"):
+        flow.tick("s", large)
+    assert flow.current_tick == 0
+    assert flow.snapshot("s").count() == 0
+    assert flow.tick("s", large.where("n > 0")).tick == 1
+    assert flow.snapshot("share").count() == 59_999
+    flow.tick("s", [(1, 1)])
+    assert flow.snapshot("share").count() == 60_000
+
+
+def test_an_interrupted_tick_is_finished_by_the_next_one(
+    shares: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle of a tick: what was promised by its intent is kept."""
+    from ivm_core.engine import core
+
+    class Interrupting(core.ViewEvaluation):
+        def run(self) -> core.ViewResult:
+            if self.program.name == "last":
+                raise KeyboardInterrupt
+            return super().run()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(core, "ViewEvaluation", Interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            shares.tick("s", [(3, 30)])
+    assert shares.current_tick == 1
+    assert rows(shares.snapshot("n")) == [(10, 1), (20, 1)]
+    assert shares.tick("s", [(4, 40)]).tick == 3
+    assert rows(shares.snapshot("s", at=2)) == [(1, 10), (2, 20), (3, 30)]
+    assert rows(shares.snapshot("n")) == [(10, 1), (20, 1), (30, 1), (40, 1)]
+    assert_exact(shares)
