@@ -37,7 +37,7 @@ def main(words: list[str] | None = None) -> int:
     options = _options(words)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     plan = _plan(options)
-    chosen = options.only or list(PROGRAMS)
+    chosen = [name for name in PROGRAMS if name in (options.only or PROGRAMS)]
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = Path(tempfile.mkdtemp(prefix="tideview-bench-"))
     spark: SparkSession | None = None
@@ -55,7 +55,7 @@ def main(words: list[str] | None = None) -> int:
             shutil.rmtree(folder, ignore_errors=True)
     about["seconds"] = time.perf_counter() - STARTED
     about["load_average_at_the_end"] = os.getloadavg()
-    about["plan"] = {**vars(plan), "only": chosen}
+    about["plan"] = {**vars(plan), "only": chosen, "is_full": plan == FULL}
     print(table(sections, about))
     file = options.json or RESULTS / f"{_name(options, chosen)}.json"
     file.parent.mkdir(parents=True, exist_ok=True)

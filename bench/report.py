@@ -28,7 +28,7 @@ def table(sections: Sequence[Section], about: dict[str, Any]) -> str:
         wrong = [name for name, equal in section.checks.items() if not equal]
         lines.append(f"  {len(section.checks)} results compared with Spark's, {len(wrong)} differ")
         lines += [f"  WRONG: {name}" for name in wrong]
-    lines += ["", "Bars", "----", *_aligned(list(_bar_cells(sections)))]
+    lines += ["", "Bars", "----", *_caution(about), *_aligned(list(_bar_cells(sections)))]
     return "\n".join(lines)
 
 
@@ -46,6 +46,12 @@ def _head(about: dict[str, Any]) -> list[str]:
         f"Python {versions['python']}, Java {versions['java']}, Spark {versions['pyspark']}, "
         f"Delta {versions['delta-spark']}, deltalake {versions['deltalake']}",
     ]
+
+
+def _caution(about: dict[str, Any]) -> list[str]:
+    if about["plan"]["is_full"]:
+        return []
+    return ["  (fewer rows, repeats or ticks than the bars ask for: verdicts are a hint only)"]
 
 
 def _sample_cells(samples: Samples) -> Cells:

@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -182,11 +183,7 @@ class Engine:
             return
         self._refuse_taken(name)
         analyser = SparkAnalyser(self.gears, f"view {name}")
-        try:
-            program = self._compile(name, sql, analyser, {})
-        except UnknownName:
-            self._ask_spark_what_is_meant(sql, analyser)
-            raise
+        program = self._compile(name, sql, analyser, {})
         self._check_against_spark(program, analyser)
         self.begin_writing()
         used = {each.name: each.fingerprint for each in called(self.functions.values(), sql)}
@@ -200,22 +197,18 @@ class Engine:
         self, name: str, sql: str, analyser: SparkAnalyser | None, known: Mapping[str, str]
     ) -> ViewProgram:
         catalog = self.schemas()
-        parsed = parse_view(sql, catalog, f"view {name}")
+        judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
+        parsed = parse_view(sql, catalog, f"view {name}", judge)
         return compile_view(name, sql, lambda: parsed.plan, catalog, analyser, known)
 
-    def _ask_spark_what_is_meant(self, sql: str, analyser: SparkAnalyser) -> None:
-        """UnknownName with Spark's suggestion, where Spark doesn't know a name either."""
-        try:
-            analyser.original(sql, self.schemas())
-        except UnknownName:
-            raise
-        except IvmError:
-            return
+    def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
+        """The columns of the user's own text; its errors are Spark's."""
+        schemas = self.schemas()
+        return analyser.original(sql, {name: schemas[name] for name in reads})
 
     def _check_against_spark(self, program: ViewProgram, analyser: SparkAnalyser) -> None:
         """What we understood must have the columns that Spark gives the user's own text."""
-        relations = {name: self.schemas()[name] for name in program.reads}
-        theirs = analyser.original(program.sql, relations)
+        theirs = self._ask_spark(program.sql, analyser, program.reads)
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
         if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:

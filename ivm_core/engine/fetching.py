@@ -73,6 +73,8 @@ class Fetcher:
             if origin.with_rows:
                 arrays.append(self.rows(origin.relation).column(origin.field))
         wanted = arrays[0].type if arrays else pa.int64()
+        if pa.types.is_integer(wanted):
+            wanted = pa.int64()
         chunks = [chunk for array in arrays for chunk in array.cast(wanted).chunks]
         values = pa.chunked_array(chunks, wanted).unique()
         if len(values) > LIMIT_VALUES:

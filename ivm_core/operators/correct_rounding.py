@@ -1,12 +1,12 @@
 """From an exact number in base 2³² to the nearest DOUBLE, ties to even.
 
 The number is top·2^e + Σ digitᵢ·2^(e − 32·i), i = 1, 2, …, with a signed BIGINT top and digits in
-[0, 2³²). Digits are shifted into a BIGINT h from the top down until |h| ≥ 2⁵⁴; what doesn't get in,
+[0, 2³²). Digits are shifted into a BIGINT h from the top down until |h| ≥ 2⁵⁵; what doesn't get in,
 if it is not 0, sets h's last bit. That is rounding to odd, for either sign because digits are not
 negative; the rounding to nearest that follows in CAST(h AS DOUBLE) is then the only one (Boldo and
-Melquiond: two bits more than the target suffice). h never reaches below 2^-1076, so that a
-subnormal result is rounded only once too, by the scaling with powers of two, which is exact
-everywhere else.
+Melquiond: two bits more than the target suffice; the third is for a negative h that is a power of
+two, where the number itself is one bit shorter). h never reaches below 2^-1076, so that a subnormal
+result is rounded only once too, by the scaling with powers of two, which is exact everywhere else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def two_to(exponent: int) -> str:
     return f"{2.0**exponent!r}D".replace("e+", "E").replace("e", "E")
 
 
-_SHIFT = "GREATEST(0, LEAST(32, s.e + 1076, 55 - LENGTH(BIN(ABS(s.h)))))"
+_SHIFT = "GREATEST(0, LEAST(32, s.e + 1076, 56 - LENGTH(BIN(ABS(s.h)))))"
 _TAKE_IN = """
 (SHIFTLEFT(s.h, {shift}) + SHIFTRIGHTUNSIGNED(SHIFTLEFT({digit}, {shift}), 32))
 | LEAST(SHIFTLEFT({digit}, {shift}) & CAST(4294967295 AS BIGINT), CAST(1 AS BIGINT))
@@ -62,7 +62,7 @@ def divide_and_round(top: exp.Expr, digits: exp.Expr, exponent: exp.Expr, n: exp
     """The same for the number divided by a BIGINT 0 < n < 2³¹; a NULL n gives NULL.
 
     Three digits of 0 are appended: if the number is not 0 its quotient is at least 2⁻³¹ of the last
-    digit's unit, and 2⁵⁴ of the new last unit, so that the remainder is always past h's end.
+    digit's unit, and 2⁶⁵ of the new last unit, so that the remainder is always past h's end.
     """
     return formula(_DIVIDE, top=top, digits=digits, exponent=exponent, n=n)
 

@@ -93,7 +93,7 @@ class Limit:
                     )
                 wanted = schema.field(each.column).type
                 if limits(wanted):
-                    values = each.values if each.values.type == wanted else each.values.cast(wanted)
+                    values = _cast(each.values, wanted)
                     kept.append(ColumnLimit(each.column, values, each.with_null))
             if not kept:
                 return None
@@ -124,3 +124,16 @@ class Limit:
             if part is not None:
                 whole = part if len(self.any_of) == 1 else pc.or_(whole, part)
         return whole
+
+
+def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The values that the type can hold; the others equal no value of it."""
+    if values.type == wanted:
+        return values
+    if pa.types.is_integer(wanted) and pa.types.is_integer(values.type):
+        half = 1 << (wanted.bit_width - 1)
+        wide = values.cast(pa.int64())
+        fits = pc.and_(pc.greater_equal(wide, -half), pc.less_equal(wide, half - 1))
+        # NULL stays: whether it is asked for is not for the cast to say
+        values = wide.filter(pc.or_kleene(fits, pc.is_null(wide)))
+    return values.cast(wanted)

@@ -136,7 +136,10 @@ def _stats(table: pa.Table) -> str:
         is_text = pa.types.is_string(of)
         if not (is_text or pa.types.is_integer(of) or pa.types.is_date32(of)):
             continue
-        ends = pc.min_max(table[field.name]).as_py()
+        try:
+            ends = pc.min_max(table[field.name]).as_py()
+        except (OverflowError, ValueError):  # a date that Spark has and Python has not
+            continue
         least, most = ends["min"], ends["max"]
         if least is None or (is_text and max(len(least), len(most)) > _SHORT_TEXT):
             continue

@@ -175,6 +175,8 @@ def doubles() -> Rows:
         "retracted tiny": [(1e-320, 1), (0.1, 1), (0.2, 1), (1e-320, -1)],
         "retracted all": [(0.1, 1), (0.1, -1)],
         "multiplicity": [(0.1, 2**31 - 1), (-0.3, 12345)],
+        "just inside a power of two": [(-5.7220458984375e-06, 2), (4.235164736271502e-22, 1)],
+        "just inside minus one": weighted(-1.0, math.ulp(0.5) / 2, SMALLEST),
         "edges of bins": weighted(*(2.0 ** (64 * b - 24) for b in range(-16, 17))),
         "below edges of bins": weighted(
             *(math.nextafter(2.0 ** (64 * b - 24), 0.0) for b in range(-16, 17))
