@@ -12,7 +12,7 @@ from ivm_core.compile.program import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.engine.reading import netted, unweighted
+from ivm_core.engine.netted_frames import netted_frame, unweighted
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.netting import net
@@ -61,7 +61,7 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
     both = expected.select(*[quote(n) for n in program.schema.names], WEIGHT).unionAll(
         actual.select(*negated)
     )
-    difference = netted(both, program.schema)
+    difference = netted_frame(both, program.schema)
     totals = difference.agg(
         F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))),
         F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))),
@@ -101,7 +101,9 @@ class Oracle:
                 self._frames[name] = self._query(self._engine.program(name))
             else:
                 schema = relation_schema(name, self._engine.schemas())
-                self._frames[name] = unweighted(netted(self.rows(name, schema), schema), schema)
+                self._frames[name] = unweighted(
+                    netted_frame(self.rows(name, schema), schema), schema
+                )
         return self._frames[name]
 
     def _query(self, program: ViewProgram) -> DataFrame:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.netted_frames import unweighted
 from ivm_core.model.errors import OutOfRange, UnknownName, Unsupported
-from ivm_core.model.names import TICK, WEIGHT, quote
-from ivm_core.operators.consolidation import has_float
-from ivm_core.operators.row_identity import encoded_column
-from ivm_core.operators.sql import column, text_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,7 +41,7 @@ class Reader:
         trace = self.trace(stored)
         files = trace.files(history.committed, tick)
         rows = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=tick)
-        return unweighted(netted(self._frame(rows), schema), schema)
+        return unweighted(netted_frame(self._frame(rows), schema), schema)
 
     def changes(self, name: str, since: int) -> DataFrame:
         """Net changes per tick after `since`, with `_weight` and `_tick`."""
@@ -67,7 +62,7 @@ class Reader:
             at=history.tick,
             since=tick,
         )
-        return netted(self._frame(rows), schema, per_tick=True)
+        return netted_frame(self._frame(rows), schema, per_tick=True)
 
     def _frame(self, rows: StoredRows) -> DataFrame:
         """Rows in the user's own session, so that they go with the user's other frames."""
@@ -104,26 +99,3 @@ class Reader:
                 fix=f"give a tick from 0 to {newest}",
             )
         return tick
-
-
-def netted(frame: DataFrame, schema: Schema, *, per_tick: bool = False) -> DataFrame:
-    """Rows of one identity together, by their bits; per tick or over all."""
-    keys = []
-    for number, each in enumerate(schema):
-        if has_float(each.type):
-            encoded = F.expr(text_of(encoded_column(column(each.name), each.type)))
-            keys.append(encoded.alias(f"_tv_{number}"))
-        else:
-            keys.append(F.col(quote(each.name)))
-    floats = [F.first(quote(each.name)).alias(each.name) for each in schema if has_float(each.type)]
-    keys += [F.col(TICK)] if per_tick else []
-    summed = frame.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT), *floats)
-    names = [*(quote(name) for name in schema.names), WEIGHT, *([TICK] if per_tick else [])]
-    return summed.where(F.col(WEIGHT) != 0).select(*names)
-
-
-def unweighted(frame: DataFrame, schema: Schema) -> DataFrame:
-    """Every row as often as its weight says."""
-    names = [quote(name) for name in schema.names]
-    copies = F.explode(F.sequence(F.lit(1).cast("bigint"), F.col(WEIGHT)))
-    return frame.select(*names, copies.alias("_tv_copy")).select(*names)

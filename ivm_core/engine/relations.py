@@ -18,6 +18,7 @@ from ivm_core.compile.program import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.netted_frames import netted_frame
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
@@ -198,14 +199,33 @@ class TickRelations:
         if self._is_followed(name):
             return self.followed_change(name, self._version(name, since), self._pinned(name))
         trace = self.trace(name)
-        missed = trace.read(self.history.committed, self.tick - 1, since, [*schema.names, WEIGHT])
+        last = self.tick - 1
+        files = trace.files(self.history.committed, last, since)
         now = self.produced.get(name)
-        if now is not None:
-            table = now.table
-            if table is None:
-                table = self.gears.read(now.rows).select(*schema.names, WEIGHT).toArrow()
-            missed = stacked(missed, table.select(missed.column_names).cast(missed.schema))
+        count = sum(file.rows for file in files) + (0 if now is None else now.count)
+        if count > LOCAL_ROWS:
+            uris = tuple(file.uri for file in files)
+            earlier = StoredRows(uris, ticked(weighted(schema)), at=last, since=since)
+            parts = [earlier] if now is None else [earlier, now.rows]
+            return self._large_change(parts, schema, count)
+        names = [*schema.names, WEIGHT]
+        missed = trace.read(self.history.committed, last, since, names)
+        if now is not None and now.table is not None:
+            missed = stacked(missed, now.table.select(names))
+        elif now is not None:
+            produced = self.localised(now, name)
+            if produced is not None and produced.table is not None:
+                missed = stacked(missed, produced.table.select(names))
         return local_change(net(missed, schema), schema)
+
+    def _large_change(self, parts: Sequence[Rows], schema: Schema, count: int) -> Change:
+        """Changes that stay with Spark; `count` is what they have before netting."""
+        names = [*(quote(name) for name in schema.names), WEIGHT]
+        frames = [self.gears.read(rows).select(*names) for rows in parts]
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionAll(frame)
+        return Change(FrameRows(netted_frame(whole, schema)), count, count, 0)
 
     # --- followed tables ---
 
@@ -245,8 +265,12 @@ class TickRelations:
             return None
         table = self.followed[name]
         if since is None:
-            rows = self._followed_at(name, upto)
             self.ways[name] = "whole table"
+            count = table.rows(upto)
+            if count > LOCAL_ROWS:
+                frame = _with_weight(table.spark_frame(self.gears.high, upto), schema)
+                return Change(FrameRows(frame), count, 0, count)
+            rows = self._followed_at(name, upto)
         else:
             change = table.whole_change(since, upto)
             found = table.change_rows(change)
