@@ -29,7 +29,7 @@ setup: ## make .venv, get Delta's jars, prepare Spark's fast start (seconds when
 	echo "        Install one (Debian: python3.11 and python3.11-venv), or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; \
 	exit 1
 
-demo: setup ## a small shop: five views, several ticks, each checked against recompute
+demo: setup ## a small shop: seven views, six ticks, each checked against recompute
 	$(BIN)/python -m tideview.pipelines.demo
 
 test: setup lint types layers unit ## everything that must hold before a change goes in

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PIPELINE_TAG = "tideview/pipeline"
 DATA_VERSION_TAG = "dagster/data_version"
-REPLAY_CHECK = "equals_recompute"
+REPLAY_EQUALITY = "replay_equality"
 
 
 def asset_key(pipeline: Pipeline, relation: str) -> AssetKey:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dagster import AssetSelection, Definitions, define_asset_job
 
 from tideview.assets.names import PIPELINE_TAG, view_keys
-from tideview.assets.recompute_checks import recompute_checks
+from tideview.assets.replay_equality import replay_equality_checks
 from tideview.assets.source_sensor import source_sensor
 from tideview.assets.view_assets import source_specs, tick_assets
 
@@ -25,7 +25,7 @@ def pipeline_definitions(pipeline: Pipeline) -> Definitions:
     )
     return Definitions(
         assets=[*source_specs(pipeline), tick_assets(pipeline)],
-        asset_checks=[recompute_checks(pipeline)],
+        asset_checks=[replay_equality_checks(pipeline)],
         jobs=[job],
         sensors=[source_sensor(pipeline, job.name)],
     )

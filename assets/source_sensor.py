@@ -58,7 +58,7 @@ def look(pipeline: Pipeline, flows: FlowStore) -> Outlook:
     try:
         frontier = read_frontier(flows.flow_path(pipeline))
     except NotAFlow:
-        frontier = Frontier(0, {}, {})
+        frontier = Frontier(0, {})
     outlook.tick = frontier.tick
     for view in pipeline.views:
         seen = frontier.views.get(view.name)

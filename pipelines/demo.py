@@ -20,7 +20,7 @@ from ivm_core import DeltaBatch, IncrementalFlow, IvmError, UserError
 from ivm_core.engine.local_spark import local_spark
 from tideview.pipelines.demo_report import Report
 from tideview.pipelines.shop.trade import KEY_WIDTH, Shop, TableChanges
-from tideview.resources.pipeline_folder import Pipeline, load_pipeline
+from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,6 @@ class Demo:
     """The flow, the shop that changes it, and what has been found wrong so far."""
 
     flow: IncrementalFlow
-    pipeline: Pipeline
     shop: Shop
     report: Report
     failures: int = 0
@@ -138,7 +137,7 @@ def _run(options: argparse.Namespace, folder: Path, report: Report) -> int:
             f"{len(flow.sources)} sources and {len(flow.views)} views registered "
             f"({time.perf_counter() - registering:.1f} s)"
         )
-        demo = Demo(flow, pipeline, Shop(seed=options.seed), report)
+        demo = Demo(flow, Shop(seed=options.seed), report)
         demo.run(options.customers, options.orders, options.ticks)
     report.heading("what next")
     if options.store is not None:

@@ -47,7 +47,8 @@ class Report:
             f"out, {summary.duration_ms:,.0f} ms, {summary.statements} Spark statements"
         )
         table = _table("view", "rows out>", "deletions>", "rows>", "ms>", "way", "digest", "check")
-        for name, view in summary.views.items():
+        for name, check in checks.items():
+            view = summary.views[name]
             table.add_row(
                 name,
                 "" if view.skipped else f"{view.rows_out}",
@@ -56,7 +57,7 @@ class Report:
                 "" if view.skipped else f"{view.duration_ms:,.0f}",
                 way(view.skipped, view.ways),
                 view.state_digest[:SHOWN_OF_A_DIGEST],
-                _verdict(checks[name]),
+                "equal" if check.equal else "DIFFERS",
             )
         self._console.print(table)
         for note in summary.notes:
@@ -115,10 +116,6 @@ def way(skipped: bool, ways: Mapping[str, str]) -> str:
         return "skipped"
     told = " ".join(ways.values())
     return next((word for word in WAYS if word in told), "delta")
-
-
-def _verdict(check: Comparison) -> str:
-    return "equal" if check.equal else "DIFFERS"
 
 
 def _table(*columns: str) -> Table:

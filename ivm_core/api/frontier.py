@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.core import FORMAT
-from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
 from ivm_core.store.followed import FollowedTable, SourceVersion
@@ -44,8 +43,6 @@ class Frontier:
 
     tick: int
     views: Mapping[str, ViewFrontier]
-    tables: Mapping[str, str]
-    """Followed sources: where their tables are."""
 
 
 def read_frontier(path: str | PathLike[str]) -> Frontier:
@@ -53,15 +50,7 @@ def read_frontier(path: str | PathLike[str]) -> Frontier:
     log = TickLog.open(Layout(Location(path)).log, FORMAT)
     history = History()
     history.catch_up(log.entries)
-    return Frontier(
-        history.tick,
-        {name: _view(history, name) for name in history.views},
-        {
-            name: str(source.options["table"])
-            for name, source in history.sources.items()
-            if source.kind == DELTA
-        },
-    )
+    return Frontier(history.tick, {name: _view(history, name) for name in history.views})
 
 
 def newest_version(table: str | PathLike[str]) -> SourceVersion:

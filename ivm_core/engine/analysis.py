@@ -58,6 +58,8 @@ class SparkAnalyser:
         try:
             found = self._gears.analysed(sql, relations)
         except AnalysisException as error:
+            if (error.getCondition() or "").startswith(UNRESOLVED):
+                raise UnknownName(f"Spark says: {spark_message(error)}", self._where) from error
             raise Unsupported(
                 "a construct of this query",
                 position=self._where,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.engine.netted_frames import unweighted
+from ivm_core.engine.netted_frames import netted_frame, unweighted
 from ivm_core.model.errors import OutOfRange, UnknownName, Unsupported
 
 if TYPE_CHECKING:

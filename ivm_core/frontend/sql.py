@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, ParseError, SqlglotError
 from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
 
 from ivm_core.frontend.builder import Builder
 from ivm_core.frontend.dialect import Verbatim
@@ -89,8 +90,10 @@ def parse_view(
         folded(name): {folded(field.name): field.type.ddl for field in relation}
         for name, relation in catalog.items()
     }
+    # names are in lower case already; what else is in them, such as quotes, is theirs
+    mapping = MappingSchema(schema, dialect=Verbatim, normalize=False)
     try:
-        qualified = qualify(tree, schema=schema, dialect=Verbatim)
+        qualified = qualify(tree, schema=mapping, dialect=Verbatim)
     except OptimizeError as error:
         raise UnknownName(
             str(error), where=where, fix="check the column names against the sources' schemas"

@@ -26,7 +26,7 @@ VALUES: dict[str, list[Any]] = {
     "FLOAT": [0.5, -0.0, 0.0, math.inf, math.nan],
     "DOUBLE": [5e-324, -0.0, 0.0, -math.inf, math.nan],
     "DECIMAL(38,0)": [Decimal(10**38 - 1), Decimal(-1)],
-    "DECIMAL(38,38)": [Decimal(10**38 - 1).scaleb(-38), Decimal(0)],
+    "DECIMAL(38,38)": [Decimal("0." + "9" * 38), Decimal(0)],
     "DECIMAL(9,2)": [Decimal("-0.01"), Decimal("1234567.89")],
     "STRING": ["", "ü😀", "a\0b", " "],
     "BINARY": [b"", b"\x00\xff"],

@@ -17,7 +17,7 @@ from ivm_core.api.frontier import read_frontier
 from ivm_core.engine.checking import Comparison
 from tideview.assets.certificate_metadata import rows_table
 from tideview.assets.failures import told_in_our_words
-from tideview.assets.names import REPLAY_CHECK, asset_key
+from tideview.assets.names import REPLAY_EQUALITY, asset_key
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import Pipeline
@@ -25,11 +25,11 @@ from tideview.resources.pipeline_folder import Pipeline
 DESCRIPTION = "The view equals its query, run from scratch by Spark on the sources it has seen."
 
 
-def recompute_checks(pipeline: Pipeline) -> AssetChecksDefinition:
+def replay_equality_checks(pipeline: Pipeline) -> AssetChecksDefinition:
     """The checks of all views, as one step that runs those selected."""
     specs = [
         AssetCheckSpec(
-            REPLAY_CHECK,
+            REPLAY_EQUALITY,
             asset=asset_key(pipeline, view.name),
             description=DESCRIPTION,
             blocking=False,
@@ -37,8 +37,8 @@ def recompute_checks(pipeline: Pipeline) -> AssetChecksDefinition:
         for view in pipeline.views
     ]
 
-    @multi_asset_check(name=f"{pipeline.name}_recompute", specs=specs, can_subset=True)
-    def recompute(
+    @multi_asset_check(name=f"{pipeline.name}_replay_equality", specs=specs, can_subset=True)
+    def replay_equality(
         context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
     ) -> Iterator[AssetCheckResult]:
         selected = {key.asset_key for key in context.selected_asset_check_keys}
@@ -54,7 +54,7 @@ def recompute_checks(pipeline: Pipeline) -> AssetChecksDefinition:
             for name in ready:
                 yield _result(pipeline, flow.check(name))
 
-    return recompute
+    return replay_equality
 
 
 def _ticked(pipeline: Pipeline, flows: FlowStore) -> set[str]:
@@ -70,7 +70,7 @@ def _result(pipeline: Pipeline, found: Comparison) -> AssetCheckResult:
     return AssetCheckResult(
         passed=found.equal,
         asset_key=asset_key(pipeline, found.view),
-        check_name=REPLAY_CHECK,
+        check_name=REPLAY_EQUALITY,
         severity=AssetCheckSeverity.ERROR,
         description=f"equal at tick {found.tick}" if found.equal else differing,
         metadata={
@@ -87,7 +87,7 @@ def _not_ticked(pipeline: Pipeline, view: str) -> AssetCheckResult:
     return AssetCheckResult(
         passed=False,
         asset_key=asset_key(pipeline, view),
-        check_name=REPLAY_CHECK,
+        check_name=REPLAY_EQUALITY,
         severity=AssetCheckSeverity.WARN,
         description="the view has no rows yet to compare: materialize it first",
     )

@@ -1,0 +1,269 @@
+"""Existing Delta tables that a flow follows: their own history is the trace."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ivm_core import DeltaBatch, IncrementalFlow, OutOfRange, SourceReplaced, Unsupported, UserError
+from tests.flow.shop import assert_exact, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ivm_core import StepSummary
+
+FEED = "delta.enableChangeDataFeed = true"
+
+
+class Table:
+    """A user's table, written by Spark SQL."""
+
+    def __init__(self, spark: SparkSession, path: Path) -> None:
+        self._spark = spark
+        self.path = str(path)
+        self.name = f"delta.`{path}`"
+
+    def run(self, *statements: str) -> Table:
+        for statement in statements:
+            self._spark.sql(statement.replace("$t", self.name))
+        return self
+
+
+@pytest.fixture
+def table(tmp_path: Path, spark: SparkSession) -> Table:
+    return Table(spark, tmp_path / "table")
+
+
+def seen(summary: StepSummary) -> tuple[int, str]:
+    source = summary.sources["events"]
+    return source.rows_in, source.way.split(":")[0]
+
+
+def follow(flow: IncrementalFlow, table: Table) -> None:
+    flow.register_source("events", delta_table=table.path)
+    flow.register_view("n", "SELECT k, COUNT(*) AS n, MAX(x) AS m FROM events GROUP BY k")
+
+
+def test_a_change_data_feed_is_followed(
+    place: Path, flow: IncrementalFlow, table: Table, spark: SparkSession
+) -> None:
+    table.run(f"CREATE TABLE $t (id INT, k STRING, x INT) USING delta TBLPROPERTIES ({FEED})")
+    follow(flow, table)
+    flow.register_source("names", "k STRING, name STRING", primary_key=["k"])
+    flow.register_view("named", "SELECT e.id, n.name FROM events e JOIN names n ON e.k = n.k")
+    assert seen(flow.tick()) == (0, "whole table")
+    table.run("INSERT INTO $t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'a', 3)")
+    assert flow.tick("names", [("a", "Ann"), ("b", "Bob")]).sources["events"].rows_in == 0
+    assert flow.tick().rows_in == 3
+    assert rows(flow.snapshot("named")) == [(1, "Ann"), (2, "Bob"), (3, "Ann")]
+    table.run("UPDATE $t SET k = 'b', x = 10 WHERE id = 3", "DELETE FROM $t WHERE id = 2")
+    assert seen(flow.tick()) == (3, "change data feed")
+    assert rows(flow.snapshot("n")) == [("a", 1, 1), ("b", 1, 10)]
+    table.run(
+        "MERGE INTO $t t USING (SELECT 1 AS id, 'c' AS k, 9 AS x UNION ALL SELECT 7, NULL, 7) s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    flow.close()
+    with IncrementalFlow.open(place, spark) as again:
+        assert seen(again.tick()) == (3, "change data feed")
+        assert rows(again.snapshot("n")) == [("b", 1, 10), ("c", 1, 9), (None, 1, 7)]
+        assert rows(again.snapshot("events")) == [(1, "c", 9), (3, "b", 10), (7, None, 7)]
+        assert rows(again.snapshot("events", at=3))[1] == (2, "b", 2)
+        table.run("OPTIMIZE $t")
+        idle = again.tick()
+        assert idle.rows_in == idle.statements == 0
+        assert all(view.skipped for view in idle.views.values())
+        assert_exact(again)
+        assert again.replay().equal
+
+
+def test_added_files_are_followed_without_a_feed(flow: IncrementalFlow, table: Table) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta PARTITIONED BY (k)",
+        "INSERT INTO $t VALUES (1, 'a', 1), (2, 'b b', 2), (3, NULL, 3), (4, 'ä/%=', 4)",
+    )
+    follow(flow, table)
+    assert seen(flow.tick()) == (4, "whole table")
+    table.run("INSERT INTO $t VALUES (5, 'a', 5)", "INSERT INTO $t VALUES (6, NULL, 6)")
+    summary = flow.tick()
+    assert seen(summary) == (2, "added files")
+    assert summary.notes == ()
+    assert rows(flow.snapshot("n")) == [
+        ("a", 2, 5),
+        ("b b", 1, 2),
+        ("ä/%=", 1, 4),
+        (None, 2, 6),
+    ]
+    table.run("INSERT OVERWRITE $t VALUES (5, 'a', 5), (9, 'z', 9)")
+    summary = flow.tick()
+    assert seen(summary)[1] == "snapshot difference"
+    assert "events" in summary.notes[0]
+    assert "no change data feed" in summary.notes[0]
+    assert rows(flow.snapshot("n")) == [("a", 1, 5), ("z", 1, 9)]
+    assert_exact(flow)
+
+
+def test_deletion_vectors_are_followed(flow: IncrementalFlow, table: Table) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta "
+        "TBLPROPERTIES (delta.enableDeletionVectors = true)",
+        "INSERT INTO $t SELECT /*+ COALESCE(1) */ id, CAST(id % 3 AS STRING), id FROM RANGE(30)",
+    )
+    follow(flow, table)
+    assert flow.tick().rows_in == 30
+    table.run("DELETE FROM $t WHERE id < 6")
+    summary = flow.tick()
+    assert seen(summary) == (6, "snapshot difference")
+    assert summary.notes
+    table.run("INSERT INTO $t VALUES (100, '0', 100)")
+    assert seen(flow.tick()) == (1, "added files")
+    assert rows(flow.snapshot("n")) == [("0", 9, 100), ("1", 8, 28), ("2", 8, 29)]
+    assert_exact(flow)
+
+
+def test_views_that_lag_catch_up_over_several_versions(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run(
+        f"CREATE TABLE $t (id INT, k STRING, x INT) USING delta TBLPROPERTIES ({FEED})",
+        "INSERT INTO $t VALUES (1, 'a', 1)",
+    )
+    follow(flow, table)
+    flow.register_view("ids", "SELECT id FROM events")
+    flow.tick()
+    table.run("INSERT INTO $t VALUES (2, 'b', 2)")
+    flow.tick(views=["ids"])
+    table.run("DELETE FROM $t WHERE id = 1", "INSERT INTO $t VALUES (3, 'b', 3)")
+    flow.tick(views=["ids"])
+    assert rows(flow.snapshot("ids")) == [(2,), (3,)]
+    assert rows(flow.snapshot("n")) == [("a", 1, 1)]
+    assert_exact(flow)
+    summary = flow.tick()
+    assert summary.rows_in == 0
+    assert summary.views["ids"].skipped
+    assert rows(flow.snapshot("n")) == [("b", 2, 3)]
+    assert_exact(flow)
+    assert flow.replay().equal
+
+
+def test_a_view_over_a_table_that_was_never_read_is_hydrated_at_once(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run("CREATE TABLE $t USING delta AS SELECT 1 AS id, 'a' AS k, 5 AS x")
+    flow.register_source("events", delta_table=table.path)
+    with pytest.raises(OutOfRange):
+        flow.snapshot("events")
+    flow.register_view("k", "SELECT k FROM events", hydrate=True)
+    assert rows(flow.snapshot("k")) == [("a",)]
+
+
+def test_a_schema_change_stops_after_what_came_before_it(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta",
+        "INSERT INTO $t VALUES (1, 'a', 1)",
+    )
+    follow(flow, table)
+    flow.register_source("other", "x INT")
+    flow.tick()
+    table.run(
+        "INSERT INTO $t VALUES (2, 'b', 2)",
+        "ALTER TABLE $t ADD COLUMN more INT",
+        "INSERT INTO $t VALUES (3, 'c', 3, 3)",
+    )
+    summary = flow.tick()
+    assert summary.rows_in == 1
+    assert "schema" in summary.notes[0]
+    with pytest.raises(SourceReplaced, match="schema"):
+        flow.tick()
+    assert rows(flow.snapshot("n")) == [("a", 1, 1), ("b", 1, 2)]
+    assert flow.tick("other", [(1,)]).tick == 3
+
+
+def test_a_table_that_changed_before_it_was_read_is_refused(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run("CREATE TABLE $t (id INT, k STRING, x INT) USING delta")
+    follow(flow, table)
+    table.run("ALTER TABLE $t ADD COLUMN more INT")
+    with pytest.raises(SourceReplaced, match="more"):
+        flow.tick()
+    assert flow.current_tick == 0
+
+
+def test_a_table_that_was_made_again_is_refused(flow: IncrementalFlow, table: Table) -> None:
+    make = "CREATE TABLE $t (id INT, k STRING, x INT) USING delta"
+    table.run(make, "INSERT INTO $t VALUES (1, 'a', 1)")
+    follow(flow, table)
+    flow.tick()
+    shutil.rmtree(table.path)
+    table.run(make, "INSERT INTO $t VALUES (1, 'a', 1)", "INSERT INTO $t VALUES (2, 'a', 2)")
+    with pytest.raises(SourceReplaced, match="another one"):
+        flow.tick()
+    shutil.rmtree(table.path)
+    with pytest.raises(UserError):
+        flow.tick()
+    assert flow.current_tick == 1
+    assert rows(flow.snapshot("n")) == [("a", 1, 1)]
+
+
+def test_a_table_is_followed_by_its_name(
+    flow: IncrementalFlow, spark: SparkSession, table: Table
+) -> None:
+    spark.sql(f"CREATE TABLE default.named_events USING delta LOCATION '{table.path}' AS SELECT 1 AS id")
+    try:
+        flow.register_source("e", delta_table="default.named_events")
+        flow.register_source("e", delta_table=table.path)
+        flow.register_view("v", "SELECT id FROM e")
+        flow.tick()
+        assert rows(flow.snapshot("v")) == [(1,)]
+    finally:
+        spark.sql("DROP TABLE default.named_events")
+
+
+def test_a_followed_table_is_never_fed(flow: IncrementalFlow, table: Table) -> None:
+    table.run("CREATE TABLE $t USING delta AS SELECT 1 AS id, 'a' AS k, 5 AS x")
+    follow(flow, table)
+    with pytest.raises(UserError, match="can't be fed"):
+        flow.tick("events", DeltaBatch.inserts([(1, "a", 1)]))
+    with pytest.raises(Unsupported, match="change data feed"):
+        flow.changes("events")
+    with pytest.raises(UserError, match="no Delta table"):
+        flow.register_source("more", delta_table=f"{table.path}/nowhere")
+    with pytest.raises(UserError, match="no Delta table"):
+        flow.register_source("more", delta_table="no_such_name")
+    with pytest.raises(UserError, match="own"):
+        flow.register_source("more", "id INT", delta_table=table.path)
+
+
+@pytest.mark.parametrize("columns", ["m MAP<INT, INT>", "`_weight` BIGINT"])
+def test_a_table_that_no_source_can_be_is_refused(
+    columns: str, flow: IncrementalFlow, table: Table
+) -> None:
+    table.run(f"CREATE TABLE $t (id INT, {columns}) USING delta")
+    with pytest.raises((Unsupported, UserError)):
+        flow.register_source("events", delta_table=table.path)
+
+
+def test_a_large_table_is_hydrated_and_followed(flow: IncrementalFlow, table: Table) -> None:
+    table.run(
+        "CREATE TABLE $t USING delta AS "
+        "SELECT CAST(id AS INT) AS id, CAST(id % 10 AS STRING) AS k, CAST(id AS INT) AS x "
+        "FROM RANGE(60000)"
+    )
+    follow(flow, table)
+    summary = flow.tick()
+    assert summary.rows_in == 60_000
+    table.run("INSERT INTO $t VALUES (70000, '3', 70000)")
+    assert flow.tick().views["n"].rows_out == 2
+    table.run("DELETE FROM $t WHERE id = 70000")
+    flow.tick()
+    assert_exact(flow)
+
+
