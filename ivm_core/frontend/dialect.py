@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 MAINTAINED = ("COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX")
 OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")

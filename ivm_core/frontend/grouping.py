@@ -100,7 +100,7 @@ def _call_parts(call: exp.Expr) -> tuple[str, exp.Expr | None]:
 
 def _counted(call: exp.Expr) -> exp.Expr | None:
     """What COUNT counts unless it is NULL; None for every row."""
-    parts = [call.this, *(call.args.get("expressions") or ())]
+    parts: list[exp.Expr] = [call.this, *(call.args.get("expressions") or ())]
     if isinstance(call.this, exp.Star) or all(isinstance(p, exp.Literal) for p in parts):
         return None
     if len(parts) == 1 and not isinstance(call.this, exp.Null):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from ivm_core.frontend.dialect import Verbatim
 from ivm_core.model.errors import position

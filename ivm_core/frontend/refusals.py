@@ -66,7 +66,9 @@ def refuse_unsupported(tree: exp.Expr, where: str, positions: Positions) -> None
 
 def called(node: exp.Expr) -> str:
     """The name of a function call, in lower case."""
-    return (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous):
+        return node.sql_name().lower()
+    return node.name.lower()
 
 
 def _refuse(finding: Finding, where: str, positions: Positions) -> None:

@@ -86,7 +86,7 @@ def parse_view(
     if judge is not None:
         judge(reads)
     remember_spelling(tree)
-    schema = {
+    schema: dict[str, object] = {
         folded(name): {folded(field.name): field.type.ddl for field in relation}
         for name, relation in catalog.items()
     }
