@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ivm_core.frontend.grouping import aggregate_calls, aggregated
 from ivm_core.frontend.scalars import internal, with_clocks
-from ivm_core.frontend.spelling import column_list, folded, output_name
+from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
 from ivm_core.model.errors import DuplicateName, SqlError, UnknownName, Unsupported
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import scalar_of
@@ -153,7 +153,7 @@ class Builder:
             )
         relation = self._known[name]
         fields = tuple(field.name for field in self._catalog[relation])
-        scan: Node = Scan(relation, alias, fields)
+        scan: Node = Scan(relation, plan_alias(alias), fields)
         pairs = zip(fields, scan.columns, strict=True)
         bare: Node = Project(scan, tuple((f, scalar_of(column_tree(c))) for f, c in pairs))
         return _aliased(self._renamed(bare, tree), alias, spelled)
@@ -195,7 +195,7 @@ def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:
     """The node with its columns named `alias.column`, as expressions of the SELECT call them."""
     outputs = []
     for column in node.columns:
-        name = f"{alias}.{folded(column)}"
+        name = plan_column(alias, column)
         spelled[name] = column
         outputs.append((name, scalar_of(column_tree(column))))
     return Project(node, tuple(outputs))

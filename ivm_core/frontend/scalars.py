@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend import functions
-from ivm_core.frontend.spelling import WRITTEN, as_written, folded
+from ivm_core.frontend.spelling import WRITTEN, as_written, folded, plan_column
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.plan.nodes import CLOCKS, NOW, TODAY, Constant, Join, Node, Scan
 
@@ -85,7 +85,7 @@ def _zipped(call: exp.Anonymous) -> exp.Expr:
     fields: list[exp.Expr] = []
     for number, argument in enumerate(call.expressions):
         name = _field_name(argument)
-        inner = f"{argument.table}.{argument.name}" if name is not None else str(number)
+        inner = plan_column(argument.table, argument.name) if name is not None else str(number)
         fields.append(exp.Literal.string(name if name is not None else inner))
         field = exp.to_identifier(inner, quoted=True)
         fields.append(exp.Dot(this=element.copy(), expression=field))
@@ -97,7 +97,7 @@ def _zipped(call: exp.Anonymous) -> exp.Expr:
 
 def _bound(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Column) and node.table:
-        return column_tree(f"{node.table}.{node.name}")
+        return column_tree(plan_column(node.table, node.name))
     name = folded(node.name) if isinstance(node, exp.Anonymous) else ""
     if isinstance(node, exp.CurrentTimestamp) or name in functions.NOW:
         return _clock(NOW)

@@ -21,6 +21,16 @@ def folded(name: str) -> str:
     return name.lower()
 
 
+def plan_alias(alias: str) -> str:
+    """The alias as the plan has it: a dot of its own can't be taken for the one behind it."""
+    return alias.replace("~", "~~").replace(".", "~.")
+
+
+def plan_column(alias: str, name: str) -> str:
+    """The plan's name of a column of an aliased relation."""
+    return f"{plan_alias(alias)}.{folded(name)}"
+
+
 def remember_spelling(tree: exp.Expr) -> None:
     """Note how every name is written, before it is turned to lower case."""
     for identifier in tree.find_all(exp.Identifier):
@@ -57,5 +67,5 @@ def output_name(item: exp.Expr, spelled: Mapping[str, str]) -> str:
         if written is not None and folded(written) == folded(name):
             return written
     if isinstance(bare, exp.Column):
-        return spelled.get(f"{bare.table}.{folded(bare.name)}", name)
+        return spelled.get(plan_column(bare.table, bare.name), name)
     return name

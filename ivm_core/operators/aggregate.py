@@ -26,7 +26,7 @@ from ivm_core.model.types import BIGINT, BOOLEAN
 from ivm_core.operators.accumulator import AccColumn
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.consolidation import consolidated
-from ivm_core.operators.extremes import Extreme
+from ivm_core.operators.extremes import Extreme, with_one_zero
 from ivm_core.operators.formula import formula
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import column, named, number, relation, select, union_all, weight
@@ -74,7 +74,11 @@ class AggregateOperator:
             return _exact(node, source, rendering.types(node.input))
         outputs = [named(column(theirs), ours) for ours, theirs in node.keys]
         for call in node.calls:
-            argument = exp.Star() if call.argument is None else column(call.argument)
+            argument: exp.Expr = exp.Star()
+            if call.argument is not None:
+                argument = column(call.argument)
+                if rendering.exact and call.function in ("MIN", "MAX"):
+                    argument = with_one_zero(argument, rendering.types(node.input)[call.argument])
             function = "COUNT" if call.function == "COUNT_STAR" else call.function
             outputs.append(named(exp.Anonymous(this=function, expressions=[argument]), call.name))
         if not outputs:
@@ -98,9 +102,11 @@ def _exact(node: Aggregate, source: exp.Query, types: Mapping[str, DataType]) ->
     ones = named(exp.cast(number(1), "BIGINT", dialect="spark"), WEIGHT)
     weighted = select([*(column(each) for each in node.input.columns), ones], source)
     rows = statements.rows(with_old=False, with_redone=False, only_changed=False)
-    query = select([column(each.name) for each in (*keys, *results)], rows)
-    state = exp.to_identifier(state_name(name, Form.DELTA), quoted=True)
-    return query.with_(state, as_=statements.fold_of(weighted, types), copy=False)
+    state = statements.fold_of(weighted, types)
+    for table in list(rows.find_all(exp.Table)):
+        if table.name == state_name(name, Form.DELTA):
+            table.replace(state.subquery("t"))
+    return select([column(each.name) for each in (*keys, *results)], rows)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
     CREATE SOURCE t (k INT, x INT) PRIMARY KEY (k);
     -- rounded: s                      columns that Spark's own result gives up to rounding
     -- exact: s = SUM(x) FROM t BY k   what they are, worked out without the product
+    -- beyond Spark: why               for a view that Spark's own statement can't answer
     CREATE VIEW v AS SELECT k, SUM(x) AS s FROM t GROUP BY k;
     -- tick: what happens in it
     -- at: 2024-01-31 12:00:00         logical time, if it matters
@@ -19,6 +20,7 @@ A statement ends with `;` at the end of a line. `(…) * n` is a row with weight
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-DIRECTIVE = re.compile(r"^--\s*(case|tick|at|fails|rounded|exact):\s*(.*)$")
+DIRECTIVE = re.compile(r"^--\s*(case|tick|at|fails|rounded|exact|beyond Spark):\s*(.*)$")
 SOURCE = re.compile(r"CREATE SOURCE\s+(\S+)\s*\((.*)\)\s*$", re.DOTALL)
 PRIMARY_KEY = re.compile(r"\s*PRIMARY KEY\s*\(([^()]*)\)\s*$")
 VIEW = re.compile(r"CREATE VIEW\s+(\S+)\s+AS\s+(.*)$", re.DOTALL)
@@ -71,6 +73,7 @@ class ViewSpec:
     sql: str
     rounded: tuple[str, ...] = ()
     exact: tuple[ExactColumn, ...] = ()
+    beyond_spark: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ def read_cases(path: Path) -> list[Case]:
     cases: list[Case] = []
     rounded: list[str] = []
     exact: list[ExactColumn] = []
+    beyond = ""
     for kind, text in _pieces(path.read_text(encoding="utf-8")):
         if kind == "case":
             cases.append(Case(text))
@@ -119,9 +123,12 @@ def read_cases(path: Path) -> list[Case]:
             rounded += [name.strip() for name in text.split(",")]
         elif kind == "exact":
             exact += [_exact(part) for part in text.split(";")]
+        elif kind == "beyond Spark":
+            beyond = text
         elif text.startswith("CREATE VIEW"):
-            case.views.append(_view(text, tuple(rounded), tuple(exact)))
-            rounded, exact = [], []
+            name, sql = _view(text)
+            case.views.append(ViewSpec(name, sql, tuple(rounded), tuple(exact), beyond))
+            rounded, exact, beyond = [], [], ""
         elif text.startswith("CREATE SOURCE"):
             case.sources.append(_source(text))
         else:
@@ -154,11 +161,11 @@ def _source(text: str) -> SourceSpec:
     return SourceSpec(found[1].strip("`"), found[2].strip(), keys)
 
 
-def _view(text: str, rounded: tuple[str, ...], exact: tuple[ExactColumn, ...]) -> ViewSpec:
+def _view(text: str) -> tuple[str, str]:
     found = VIEW.match(text)
     if found is None:
         raise ValueError(f"not a view: {text}")
-    return ViewSpec(found[1].strip("`"), found[2], rounded, exact)
+    return found[1].strip("`"), found[2]
 
 
 def _exact(text: str) -> ExactColumn:
@@ -221,7 +228,9 @@ def scalar(text: str, of: DataType) -> Any:
     kind = of.kind
     if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return int(text)
-    if kind in ("FLOAT", "DOUBLE"):
+    if kind == "FLOAT":
+        return struct.unpack("f", struct.pack("f", float(text)))[0]
+    if kind == "DOUBLE":
         return float(text)
     if kind == "DECIMAL":
         return Decimal(text)
