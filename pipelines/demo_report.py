@@ -31,7 +31,7 @@ class Report:
 
     def line(self, text: str = "") -> None:
         """One line of text."""
-        self._console.print(text)
+        self._console.print(text, soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """What comes next."""

@@ -78,10 +78,15 @@ class _Output(Scan):
 
 
 def physical_names(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Column names as a stage's traces store them: without dots, unique."""
+    """Column names as a stage's traces store them: without dots, unique.
+
+    No column of a relation begins like an aggregate's accumulators, `aggregate_1_…`.
+    """
     names: list[str] = []
     for column in columns:
         base = "".join(c if c.isalnum() or c == "_" else "_" for c in column).lstrip("_") or "c"
+        if "." in column and base.startswith("aggregate_"):
+            base = f"key_{base}"
         name, number = base, 2
         while name.casefold() in {n.casefold() for n in names}:
             name, number = f"{base}_{number}", number + 1

@@ -127,7 +127,11 @@ class Oracle:
             return self.session.createDataFrame(rows, f"{quote(field)} {ddl}, {WEIGHT} BIGINT")
         source = history.sources.get(name)
         if source is not None and source.kind == DELTA:
-            version = int(history.pins_at[self._tick][name]["version"])
+            pin = history.pins_at.get(self._tick, {}).get(name)
+            if pin is None:
+                ddl = f"{schema.ddl}, {WEIGHT} BIGINT"
+                return self.session.createDataFrame([], ddl)
+            version = int(pin["version"])
             frame = self._engine.followed(name).spark_frame(self.session, version)
             return frame.select(
                 *[quote(n) for n in schema.names], F.lit(1).cast("bigint").alias(WEIGHT)

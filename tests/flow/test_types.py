@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import struct
+from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,8 @@ def identity(value: Any) -> Any:
     return value
 
 
-def rows_of(table: pa.Table) -> list[Any]:
-    return sorted((tuple(map(identity, row.values())) for row in table.to_pylist()), key=repr)
+def rows_of(table: pa.Table) -> Counter[Any]:
+    return Counter(tuple(map(identity, row.values())) for row in table.to_pylist())
 
 
 def test_values_of_every_type_come_back_as_they_went_in(flow: IncrementalFlow) -> None:
@@ -77,9 +78,7 @@ def test_values_of_every_type_come_back_as_they_went_in(flow: IncrementalFlow) -
     ]
     nulls = {"id": 0, **dict.fromkeys(columns)}
     order = [*columns, "id"]
-    expected = sorted(
-        (tuple(identity(row[name]) for name in order) for row in [*given, nulls]), key=repr
-    )
+    expected = Counter(tuple(identity(row[name]) for name in order) for row in [*given, nulls])
     flow.tick("s", [*given, nulls])
     assert rows_of(flow.snapshot("same").toArrow()) == expected
     assert rows_of(flow.changes("once").drop("_weight", "_tick").toArrow()) == expected
@@ -101,14 +100,10 @@ def test_rows_are_told_apart_by_their_bits(flow: IncrementalFlow) -> None:
     with pytest.raises(ConstraintViolation):
         flow.tick("s", DeltaBatch.deletes([(-0.0,), (-0.0,)]))
     flow.tick("s", DeltaBatch.deletes([(-0.0,)]))
-    remaining = rows_of(flow.snapshot("s").toArrow())
-    assert remaining == rows_of_values([0.0, math.nan])
+    left = rows_of(flow.snapshot("s").toArrow())
+    assert left == Counter([(identity(0.0),), (identity(math.nan),)])
     assert sorted(row["n"] for row in flow.snapshot("n").collect()) == [1, 1]
     assert_exact(flow)
-
-
-def rows_of_values(values: list[float]) -> list[Any]:
-    return sorted(((identity(value),) for value in values), key=repr)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +148,7 @@ def test_such_types_may_be_used_on_the_way(flow: IncrementalFlow) -> None:
     flow.register_view(
         "v", "SELECT x, MAP(x, 'a')[x] AS a, ts + INTERVAL '1' DAY AS tomorrow FROM s"
     )
-    flow.tick("s", [(1, dt.datetime(2024, 2, 28, tzinfo=UTC)), (None, None)][:1])
+    flow.tick("s", [(1, dt.datetime(2024, 2, 28, tzinfo=UTC))])
     assert [tuple(row.values())[:2] for row in flow.snapshot("v").toArrow().to_pylist()] == [
         (1, "a")
     ]

@@ -1,0 +1,56 @@
+"""A case written as text, so that what a random test found can be kept as data."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.sql.case_format import Case, Change, SourceSpec
+
+
+def case_text(case: Case) -> str:
+    """The case as a piece of a `.sql` file."""
+    lines = [f"-- case: {case.title}"]
+    lines += [_source(source) for source in case.sources]
+    lines += [f"CREATE VIEW {view.name} AS {view.sql};" for view in case.views]
+    for tick in case.ticks:
+        lines.append(f"-- tick: {tick.title}")
+        if tick.at is not None:
+            lines.append(f"-- at: {tick.at:%Y-%m-%d %H:%M:%S.%f}")
+        lines += [_change(change) for change in tick.changes]
+    return "\n".join(lines) + "\n"
+
+
+def _source(source: SourceSpec) -> str:
+    key = f" PRIMARY KEY ({', '.join(source.primary_key)})" if source.primary_key else ""
+    return f"CREATE SOURCE {source.name} ({source.ddl}){key};"
+
+
+def _change(change: Change) -> str:
+    rows = []
+    for row, weight in zip(change.rows, change.weights, strict=True):
+        text = f"({', '.join(literal(value) for value in row)})"
+        rows.append(text if weight == 1 else f"{text} * {weight}")
+    return f"{change.verb} {change.source} VALUES {', '.join(rows)};"
+
+
+def literal(value: Any) -> str:
+    """A value as the case format reads it back."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"'{str(value).replace('inf', 'Infinity').replace('nan', 'NaN')}'"
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, list):
+        return f"ARRAY({', '.join(literal(each) for each in value)})"
+    if isinstance(value, dict):
+        return f"STRUCT({', '.join(literal(each) for each in value.values())})"
+    if isinstance(value, str | date | datetime):
+        text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{text.removesuffix('+00:00')}'"
+    return str(value)
