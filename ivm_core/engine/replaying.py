@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.definitions import FED
-from ivm_core.model.errors import OutOfRange
+from ivm_core.model.errors import OutOfRange, UserError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.bound_batch import BoundBatch
@@ -29,11 +29,14 @@ class ReplayedDelta:
     replayed: str
     recorded_state: str
     replayed_state: str
+    problem: str = ""
+    """Why the tick can't be repeated; then nothing after it can be."""
 
     @property
     def equal(self) -> bool:
         """Whether the tick did the same again."""
-        return self.recorded == self.replayed and self.recorded_state == self.replayed_state
+        same_state = self.recorded_state == self.replayed_state
+        return not self.problem and self.recorded == self.replayed and same_state
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,10 @@ def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[Rep
         if entry.kind in ("source", "view"):
             shadow.adopt(entry)
         elif entry.kind == "commit" and entry.tick <= last:
-            _tick(engine, shadow, entry)
+            try:
+                _tick(engine, shadow, entry)
+            except UserError as error:
+                return found + _unrepeatable(entry, error)
             if entry.tick >= first:
                 found += _compared(entry, shadow)
     return found
@@ -104,6 +110,14 @@ def _tick(engine: Engine, shadow: Engine, entry: Entry) -> None:
         logical_time=datetime.fromisoformat(body["logical_time"]),
         pins=body["pins"],
     )
+
+
+def _unrepeatable(entry: Entry, error: UserError) -> list[ReplayedDelta]:
+    """Every delta of a tick whose recorded batches are refused, or that fails, when repeated."""
+    return [
+        ReplayedDelta(entry.tick, name, view["digest"], "", view["state_digest"], "", error.what)
+        for name, view in entry.body["views"].items()
+    ]
 
 
 def _compared(entry: Entry, shadow: Engine) -> list[ReplayedDelta]:

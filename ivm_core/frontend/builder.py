@@ -29,23 +29,27 @@ class Builder:
         self._known = known
         self._where = where
 
-    def query(self, tree: exp.Expr, ctes: Mapping[str, Node]) -> Node:
-        """The plan of a query, given the common table expressions that it sees."""
+    def query(self, tree: exp.Expr, ctes: Mapping[str, Node], *, is_named: bool = True) -> Node:
+        """The plan of a query, given the common table expressions that it sees.
+
+        Nobody asks for the column names of a query that is not `is_named`.
+        """
         ctes = dict(ctes)
         for cte in tree.ctes if isinstance(tree, exp.Query) else ():
             ctes[folded(cte.alias)] = self._renamed(self.query(cte.this, ctes), cte)
         if isinstance(tree, exp.Subquery):
-            return self.query(tree.this, ctes)
+            return self.query(tree.this, ctes, is_named=is_named)
         if isinstance(tree, exp.Union):
-            return self._union(tree, ctes)
+            return self._union(tree, ctes, is_named=is_named)
         if isinstance(tree, exp.Select):
-            return self._select(tree, ctes)
+            return self._select(tree, ctes, is_named=is_named)
         raise SqlError(
             f"{tree.key.upper()} is not a query", where=self._where, fix="write a SELECT"
         )
 
-    def _union(self, tree: exp.Union, ctes: Mapping[str, Node]) -> Node:
-        branches = (self.query(tree.left, ctes), self.query(tree.right, ctes))
+    def _union(self, tree: exp.Union, ctes: Mapping[str, Node], *, is_named: bool) -> Node:
+        first = self.query(tree.left, ctes, is_named=is_named)
+        branches = (first, self.query(tree.right, ctes, is_named=False))
         widths = [len(branch.columns) for branch in branches]
         if widths[0] != widths[1]:
             raise SqlError(
@@ -71,19 +75,20 @@ class Builder:
         columns = zip(names, node.columns, strict=True)
         return Project(node, tuple((name, scalar_of(column_tree(c))) for name, c in columns))
 
-    def _select(self, tree: exp.Select, ctes: Mapping[str, Node]) -> Node:
+    def _select(self, tree: exp.Select, ctes: Mapping[str, Node], *, is_named: bool) -> Node:
         node, conditions, spelled = self._sources(tree, ctes)
         where = tree.args.get("where")
         if where is not None:
             conditions.append(where.this)
         bound = [internal(condition) for condition in conditions]
         self._refuse_stars(tree)
-        projections = [
-            (output_name(item, spelled), internal(item.unalias())) for item in tree.expressions
-        ]
-        self._refuse_duplicates([name for name, _ in projections])
+        names = [output_name(item, spelled) for item in tree.expressions]
+        if is_named:
+            self._refuse_duplicates(names)
+        else:
+            names = [f"column_{number}" for number in range(1, len(names) + 1)]
         having = tree.args.get("having")
-        above = [expression for _, expression in projections]
+        above = [internal(item.unalias()) for item in tree.expressions]
         above += [internal(having.this)] if having is not None else []
         group = tree.args.get("group")
         keys = [internal(key) for key in group.expressions if not _is_empty(key)] if group else []
@@ -105,8 +110,7 @@ class Builder:
             node = _filtered(with_clocks(node, [*bound, *above]), bound)
         if having is not None:
             node = Filter(node, scalar_of(above.pop()))
-        named = zip((name for name, _ in projections), above, strict=True)
-        node = Project(node, tuple((name, scalar_of(expression)) for name, expression in named))
+        node = Project(node, tuple(zip(names, map(scalar_of, above), strict=True)))
         return Distinct(node) if tree.args.get("distinct") else node
 
     def _sources(

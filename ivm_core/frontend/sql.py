@@ -128,7 +128,7 @@ def _refuse_unnamed(tree: exp.Expr, where: str, positions: Positions) -> None:
     while not isinstance(query, exp.Select):
         query = query.this
     for item in query.expressions:
-        if not item.is_star and not item.output_name or isinstance(item, exp.Literal):
+        if (not item.is_star and not item.output_name) or isinstance(item, exp.Literal):
             raise Unsupported(
                 "an output column without a name",
                 position=f"{where}, {positions.find(item)}",

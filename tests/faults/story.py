@@ -48,7 +48,7 @@ class Killed(BaseException):
 def compact_early() -> None:
     """Compact and fold after a few ticks, so that a short story has it too."""
     maintenance.SMALL_FILES = 1
-    ticklog.FOLD_EVERY = 8
+    ticklog.FOLD_EVERY = 4
 
 
 def declare(flow: IncrementalFlow) -> None:

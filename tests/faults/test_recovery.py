@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ivm_core import DeltaBatch, HistoryLost, IncrementalFlow, TickFailed, UnknownName
+from ivm_core.engine import core
 from tests.faults.story import killed_at
 from tests.flow.shop import assert_exact, log_of, rows
 
@@ -183,8 +184,6 @@ def test_a_reader_leaves_a_tick_that_is_under_way_alone(place: Path, spark: Spar
         flow.register_view("v", "SELECT x FROM s")
         flow.tick("s", [(1,)])
         seen = []
-
-        from ivm_core.engine import core
 
         class Looking(core.ViewEvaluation):
             def run(self) -> core.ViewResult:

@@ -77,18 +77,33 @@ def test_changes_that_break_the_key_are_refused_with_the_keys(
             DeltaBatch.edits([((1, "ann", 20), (2, "x", 1)), ((2, "bob", 3), (1, "y", 2))]),
             [(1, "y", 2), (2, "x", 1), HELD[2]],
         ),
-        (DeltaBatch.upserts([(1, None, None), (7, "new", 7)]), [(1, None, None), (7, "new", 7), *HELD[1:]]),
+        (
+            DeltaBatch.upserts([(1, None, None), (7, "new", 7)]),
+            [(1, None, None), (7, "new", 7), *HELD[1:]],
+        ),
         (DeltaBatch.upserts([{"amount": 5, "ID": 3, "customer": "c"}]), [*HELD[:2], (3, "c", 5)]),
         (DeltaBatch.delete_keys([1, 3]), [HELD[1]]),
         (DeltaBatch.delete_keys([{"id": 2}]), [HELD[0], HELD[2]]),
         (DeltaBatch.delete_keys([(2,)]), [HELD[0], HELD[2]]),
         (DeltaBatch.deletes([HELD[2]]), HELD[:2]),
-        (DeltaBatch.deletes([HELD[0]]) + DeltaBatch.inserts([(1, "eve", 1)]), [(1, "eve", 1), *HELD[1:]]),
-        (DeltaBatch.inserts([(1, "eve", 1)]) + DeltaBatch.deletes([HELD[0]]), [(1, "eve", 1), *HELD[1:]]),
-        (DeltaBatch.delete_keys([1]) + DeltaBatch.inserts([(1, "eve", 1)]), [(1, "eve", 1), *HELD[1:]]),
+        (
+            DeltaBatch.deletes([HELD[0]]) + DeltaBatch.inserts([(1, "eve", 1)]),
+            [(1, "eve", 1), *HELD[1:]],
+        ),
+        (
+            DeltaBatch.inserts([(1, "eve", 1)]) + DeltaBatch.deletes([HELD[0]]),
+            [(1, "eve", 1), *HELD[1:]],
+        ),
+        (
+            DeltaBatch.delete_keys([1]) + DeltaBatch.inserts([(1, "eve", 1)]),
+            [(1, "eve", 1), *HELD[1:]],
+        ),
         (DeltaBatch.of([(7, "x", 1), (7, "x", 1), (7, "x", 1)], [1, -1, 1]), [*HELD, (7, "x", 1)]),
         (DeltaBatch.of([(9, "x", 1), (9, "x", 1)], [-1, 1]), HELD),
-        (DeltaBatch.of([(7, "x", 1)], [3]) + DeltaBatch.of([(7, "x", 1)], [-2]), [*HELD, (7, "x", 1)]),
+        (
+            DeltaBatch.of([(7, "x", 1)], [3]) + DeltaBatch.of([(7, "x", 1)], [-2]),
+            [*HELD, (7, "x", 1)],
+        ),
     ],
 )
 def test_changes_that_keep_the_key_are_taken(

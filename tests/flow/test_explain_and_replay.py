@@ -26,7 +26,9 @@ def told(shop: IncrementalFlow) -> IncrementalFlow:
 def test_an_explanation_has_query_verdicts_and_statements(told: IncrementalFlow) -> None:
     explained = told.explain("totals")
     text = str(explained)
-    assert "SUM(`orders`.`amount`)" in explained.normalised.replace("orders.amount", "orders`.`amount")
+    assert "SUM(`orders`.`amount`)" in explained.normalised.replace(
+        "orders.amount", "orders`.`amount"
+    )
     assert explained.fingerprint in text
     assert any("aggregate by" in node.node and node.verdict for node in explained.nodes)
     assert all(node.reason for node in explained.nodes)
@@ -34,7 +36,8 @@ def test_an_explanation_has_query_verdicts_and_statements(told: IncrementalFlow)
     assert all("SELECT" in statement for statement in explained.statements)
     for statement in explained.statements:
         assert statement.splitlines()[0].strip() in text
-    assert "low gear" in text
+    assert "skipped" in text
+    assert "low gear" in str(told.explain("large"))
 
 
 def test_an_explanation_names_what_is_read_and_how(told: IncrementalFlow) -> None:
@@ -76,18 +79,29 @@ def tampered(trace: Path, column: str) -> None:
     pq.write_table(table.set_column(at, table.schema.field(column), changed), file)
 
 
+@pytest.mark.parametrize(
+    ("source", "column", "tampered_at"),
+    [("orders", "id", (2, "cities")), ("customers", "_weight", (3, "cities"))],
+)
 def test_a_replay_finds_a_source_that_was_tampered_with(
-    place: Path, told: IncrementalFlow, spark: SparkSession
+    source: str,
+    column: str,
+    tampered_at: tuple[int, str],
+    place: Path,
+    told: IncrementalFlow,
+    spark: SparkSession,
 ) -> None:
+    """A deletion of a row that isn't there, and a row that is there twice, both end in `deltas`."""
     told.close()
-    tampered(place / "sources" / "orders" / "rows", "amount")
+    tampered(place / "sources" / source / "rows", column)
     with IncrementalFlow.open(place, spark) as flow:
         replay = flow.replay()
         assert not replay.equal
         difference = replay.first_difference
         assert difference is not None
-        assert (difference.tick, difference.view) == (2, "totals")
+        assert (difference.tick, difference.view) == tampered_at
         assert difference.recorded != difference.replayed
+        assert bool(difference.problem) == (column == "id")
 
 
 def test_a_check_finds_a_view_that_was_tampered_with(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core import DeltaBatch, IncrementalFlow, TickFailed
+from ivm_core.engine import core
 from tests.flow.shop import assert_exact, log_of, rows
 
 if TYPE_CHECKING:
@@ -101,7 +102,6 @@ def test_an_interrupted_tick_is_finished_by_the_next_one(
     shares: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C in the middle of a tick: what was promised by its intent is kept."""
-    from ivm_core.engine import core
 
     class Interrupting(core.ViewEvaluation):
         def run(self) -> core.ViewResult:

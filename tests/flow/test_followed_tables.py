@@ -126,9 +126,7 @@ def test_deletion_vectors_are_followed(flow: IncrementalFlow, table: Table) -> N
     assert_exact(flow)
 
 
-def test_views_that_lag_catch_up_over_several_versions(
-    flow: IncrementalFlow, table: Table
-) -> None:
+def test_views_that_lag_catch_up_over_several_versions(flow: IncrementalFlow, table: Table) -> None:
     table.run(
         f"CREATE TABLE $t (id INT, k STRING, x INT) USING delta TBLPROPERTIES ({FEED})",
         "INSERT INTO $t VALUES (1, 'a', 1)",
@@ -216,7 +214,9 @@ def test_a_table_that_was_made_again_is_refused(flow: IncrementalFlow, table: Ta
 def test_a_table_is_followed_by_its_name(
     flow: IncrementalFlow, spark: SparkSession, table: Table
 ) -> None:
-    spark.sql(f"CREATE TABLE default.named_events USING delta LOCATION '{table.path}' AS SELECT 1 AS id")
+    spark.sql(
+        f"CREATE TABLE default.named_events USING delta LOCATION '{table.path}' AS SELECT 1 AS id"
+    )
     try:
         flow.register_source("e", delta_table="default.named_events")
         flow.register_source("e", delta_table=table.path)
@@ -265,5 +265,3 @@ def test_a_large_table_is_hydrated_and_followed(flow: IncrementalFlow, table: Ta
     table.run("DELETE FROM $t WHERE id = 70000")
     flow.tick()
     assert_exact(flow)
-
-

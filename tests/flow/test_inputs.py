@@ -8,12 +8,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ivm_core import BatchError, ConstraintViolation, DeltaBatch, IvmError
+from ivm_core import BatchError, ConstraintViolation, DeltaBatch
 from tests.flow.shop import assert_exact, log_of, rows
 
 if TYPE_CHECKING:
-    from ivm_core import IncrementalFlow
     from pyspark.sql import SparkSession
+
+    from ivm_core import IncrementalFlow
 
 ROWS = [(1, "ann", 20), (2, None, None)]
 NAMES = ["id", "customer", "amount"]
@@ -65,7 +66,9 @@ def inputs(spark: SparkSession) -> dict[str, Any]:
     }
 
 
-def test_every_form_of_input_gives_the_same_tick(shop: IncrementalFlow, spark: SparkSession) -> None:
+def test_every_form_of_input_gives_the_same_tick(
+    shop: IncrementalFlow, spark: SparkSession
+) -> None:
     digests = set()
     for name, given in inputs(spark).items():
         summary = shop.tick("orders", given, views=[])
@@ -149,7 +152,7 @@ def test_a_frame_is_read_as_its_own_session_means_it(
     assert_exact(flow)
     flow.tick("s", DeltaBatch.deletes(given))
     assert rows(flow.snapshot("v")) == []
-    assert [table.name for table in theirs.catalog.listTables()] == ["mine"]
+    assert [row.viewName for row in theirs.sql("SHOW VIEWS").collect()] == ["mine"]
     assert theirs.conf.get("spark.sql.session.timeZone") == "America/New_York"
 
 
@@ -160,21 +163,23 @@ def test_frames_are_checked_like_rows(
     if where == "a later batch":
         shop.tick("orders", [(50, "x", 1)])
     before = log_of(shop)
-    for sql, error in {
-        "SELECT 1L AS id, 'a' AS customer, 3000000000L AS amount": BatchError,
-        "SELECT CAST(NULL AS BIGINT) AS id, 'a' AS customer, 1 AS amount": BatchError,
-        "SELECT 1L AS id, 'a' AS customer": BatchError,
-        "SELECT 1L AS id, 'a' AS customer, 1 AS amount, 2 AS more": BatchError,
-        "SELECT 1L AS id, 'a' AS customer, 'x' AS amount": BatchError,
-        "SELECT 1L AS id, 'a' AS customer, 1 AS amount, CAST(NULL AS BIGINT) AS _weight": BatchError,
-        "SELECT 1L AS id, 'a' AS customer, EXPLODE(ARRAY(1, 2)) AS amount": ConstraintViolation,
-        "SELECT 1L AS id, 'a' AS customer, 1 AS amount, -1 AS _weight": ConstraintViolation,
-        "SELECT id, CAST(RAISE_ERROR('boom') AS STRING) AS customer, 1 AS amount FROM RANGE(2)": IvmError,
+    for columns, error in {
+        "1L AS id, 'a' AS customer, 3000000000L AS amount": BatchError,
+        "CAST(NULL AS BIGINT) AS id, 'a' AS customer, 1 AS amount": BatchError,
+        "1L AS id, 'a' AS customer": BatchError,
+        "1L AS id, 'a' AS customer, 1 AS amount, 2 AS more": BatchError,
+        "1L AS id, 'a' AS customer, 'x' AS amount": BatchError,
+        "1L AS id, 'a' AS customer, 1 AS amount, CAST(NULL AS BIGINT) AS _weight": BatchError,
+        "1L AS id, 'a' AS customer, EXPLODE(ARRAY(1, 2)) AS amount": ConstraintViolation,
+        "1L AS id, 'a' AS customer, 1 AS amount, -1 AS _weight": ConstraintViolation,
+        "1L AS id, CAST(RAISE_ERROR('boom') AS STRING) AS customer, 1 AS amount": BatchError,
     }.items():
         with pytest.raises(error):
-            shop.tick("orders", spark.sql(sql))
+            shop.tick("orders", spark.sql(f"SELECT {columns}"))
     assert log_of(shop) == before
-    weighed = spark.sql("SELECT 7L AS id, 'a' AS customer, 1 AS amount, EXPLODE(ARRAY(2, -1, 0)) AS _weight")
+    weighed = spark.sql(
+        "SELECT 7L AS id, 'a' AS customer, 1 AS amount, EXPLODE(ARRAY(2, -1, 0)) AS _weight"
+    )
     assert shop.tick("orders", weighed).rows_in == 1
     assert_exact(shop, "totals")
 

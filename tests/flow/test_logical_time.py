@@ -64,7 +64,10 @@ def test_time_is_compared_in_any_zone_and_never_runs_backwards(
     zone = dt.timezone(dt.timedelta(hours=-5))
     bills.tick(logical_time=NOON)
     assert bills.tick(logical_time=NOON.astimezone(zone)).logical_time == NOON
-    for backwards in (NOON - dt.timedelta(microseconds=1), (NOON - dt.timedelta(1)).astimezone(zone)):
+    for backwards in (
+        NOON - dt.timedelta(microseconds=1),
+        (NOON - dt.timedelta(1)).astimezone(zone),
+    ):
         with pytest.raises(LogicalTimeError, match="2024-02-28T12:00:00"):
             bills.tick("bills", [(1, None)], logical_time=backwards)
     assert bills.current_tick == 2

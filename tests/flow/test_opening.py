@@ -83,9 +83,7 @@ def test_an_unused_flow_opens_without_spark(place: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["path", "text", "uri"])
-def test_places_may_be_paths_texts_and_uris(
-    form: str, tmp_path: Path, spark: SparkSession
-) -> None:
+def test_places_may_be_paths_texts_and_uris(form: str, tmp_path: Path, spark: SparkSession) -> None:
     place = tmp_path / "sp ace ü" / "flow"
     given = {"path": place, "text": str(place), "uri": place.as_uri()}[form]
     with IncrementalFlow.open(given, spark) as flow:
@@ -191,7 +189,7 @@ def test_a_thread_may_open_a_flow_of_its_own(place: Path, spark: SparkSession) -
 
 
 def test_an_exception_in_the_block_closes_the_flow(place: Path, spark: SparkSession) -> None:
-    with pytest.raises(ZeroDivisionError), IncrementalFlow.open(place, spark) as flow:
+    with pytest.raises(ZeroDivisionError), IncrementalFlow.open(place, spark) as flow:  # noqa: PT012
         declare_shop(flow)
         raise ZeroDivisionError
     with IncrementalFlow.open(place, spark) as again:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -165,8 +166,6 @@ def test_a_watch_in_another_thread_gets_every_tick_while_the_flow_goes_on(
                 if value == 10:
                     break
             return seen
-
-        from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(2) as pool:
             waiting = pool.submit(last_is_ten, patient, 0)

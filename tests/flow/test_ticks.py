@@ -152,7 +152,9 @@ def test_some_views_go_ahead_and_the_others_catch_up(shop: IncrementalFlow) -> N
     shop.tick({"orders": [(1, "ann", 20), (2, "bob", 3)], "customers": [("ann", "Rome")]})
     first = shop.tick("orders", [(3, "bob", 30)], views=["large"])
     assert set(first.views) == {"large"}
-    shop.tick({"customers": [("bob", "Oslo")], "orders": DeltaBatch.delete_keys([1])}, views="large")
+    shop.tick(
+        {"customers": [("bob", "Oslo")], "orders": DeltaBatch.delete_keys([1])}, views="large"
+    )
     assert rows(shop.snapshot("large")) == [(3, "bob")]
     assert rows(shop.snapshot("totals")) == [("ann", 1, 20), ("bob", 1, 3)]
     assert shop.check("totals").tick == 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core import IncrementalFlow, TickConflict
+from ivm_core.engine import core
 from ivm_core.engine.writer import WriterLock
 from tests.flow.shop import assert_exact, declare_shop, log_of, rows
 from tests.processes import ENVIRONMENT
@@ -120,27 +121,26 @@ def test_without_locks_the_later_epoch_wins(place: Path, spark: SparkSession) ->
 
 @pytest.mark.usefixtures("without_locks")
 def test_a_writer_that_was_overtaken_in_the_middle_of_a_tick_cannot_commit(
-    place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    place: Path, spark: SparkSession
 ) -> None:
-    from ivm_core.engine import core
-
+    patch = pytest.MonkeyPatch()
     stalled = IncrementalFlow.open(place, spark)
     declare_shop(stalled)
     stalled.tick("orders", [(1, "ann", 20)])
-    taken_over = []
+    overtakers: list[IncrementalFlow] = []
 
     class Overtaken(core.ViewEvaluation):
         def run(self) -> core.ViewResult:
-            if self.program.name == "totals" and not taken_over:
-                taken_over.append(IncrementalFlow.open(place, spark))
-                taken_over[0].tick("orders", [(3, "eve", 30)])
+            if self.program.name == "totals":
+                patch.undo()
+                overtakers.append(IncrementalFlow.open(place, spark))
+                overtakers[0].tick("orders", [(3, "eve", 30)])
             return super().run()
 
-    with monkeypatch.context() as patch:
-        patch.setattr(core, "ViewEvaluation", Overtaken)
-        with pytest.raises(TickConflict):
-            stalled.tick("orders", [(2, "bob", 20)])
-    newer = taken_over[0]
+    patch.setattr(core, "ViewEvaluation", Overtaken)
+    with pytest.raises(TickConflict):
+        stalled.tick("orders", [(2, "bob", 20)])
+    (newer,) = overtakers
     assert newer.current_tick == 3
     assert rows(newer.snapshot("large")) == [(1, "ann"), (2, "bob"), (3, "eve")]
     assert rows(newer.snapshot("large", at=2)) == [(1, "ann"), (2, "bob")]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.random_queries import KEY_TYPES, NAMES, QueryMaker, Relation
-from tests.sql.bags import Row
 from tests.sql.case_format import Case, Change, SourceSpec, Tick, ViewSpec
 from tests.sql.source_model import SourceModel
+
+if TYPE_CHECKING:
+    from tests.sql.bags import Row
 
 VALUES: dict[str, tuple[Any, ...]] = {
     "INT": (0, 1, 2, 3, -1, None),

@@ -59,7 +59,9 @@ class QueryMaker:
             items = ", ".join(self.expression(scope, kind, 1) for kind in types)
             where = f" WHERE {self.predicate(scope, 1)}" if self._chance(0.5) else ""
             union = "UNION ALL" if self._chance(0.7) else "UNION"
-            return Relation(f"{first.text} {union} SELECT {items} FROM {source}{where}", first.columns)
+            return Relation(
+                f"{first.text} {union} SELECT {items} FROM {source}{where}", first.columns
+            )
         return first
 
     def select(self, depth: int) -> Relation:
@@ -84,7 +86,9 @@ class QueryMaker:
         keys, items, outputs = [], [], []
         for number, name in enumerate(names[:count], 1):
             kind = self._type_in(scope)
-            key = self.expression(scope, kind, 1) if self._chance(0.4) else self._column(scope, kind)
+            key = (
+                self.expression(scope, kind, 1) if self._chance(0.4) else self._column(scope, kind)
+            )
             items.append(f"{key} AS {name}")
             outputs.append((name, kind))
             # a literal would be taken for the position of an output column
@@ -177,15 +181,24 @@ class QueryMaker:
             return f"coalesce({inner(kind)}, {self._literal(kind)})"
         if kind == "INT":
             return self.random.choice(
-                (f"({inner('INT')}) % 3", f"length({inner('STRING')})", f"abs({inner('INT')})")
-                + (f"if({inner('BOOLEAN')}, 1, {inner('INT')})", f"month({inner('DATE')})")
+                (
+                    f"({inner('INT')}) % 3",
+                    f"length({inner('STRING')})",
+                    f"abs({inner('INT')})",
+                    f"if({inner('BOOLEAN')}, 1, {inner('INT')})",
+                    f"month({inner('DATE')})",
+                )
             )
         if kind == "BIGINT":
             return f"CAST({inner('INT')} AS BIGINT)"
         if kind == "STRING":
             return self.random.choice(
-                (f"upper({inner('STRING')})", f"substring({inner('STRING')}, 1, 1)")
-                + (f"CAST({inner('INT')} AS STRING)", f"concat({inner('STRING')}, '_')")
+                (
+                    f"upper({inner('STRING')})",
+                    f"substring({inner('STRING')}, 1, 1)",
+                    f"CAST({inner('INT')} AS STRING)",
+                    f"concat({inner('STRING')}, '_')",
+                )
             )
         if kind == "DOUBLE":
             return f"CAST({inner('INT')} AS DOUBLE) / 4"

@@ -14,6 +14,7 @@
     UPSERT INTO t VALUES (1, 11);
     DELETE KEYS FROM t VALUES (2);
 
+A view that is created within a tick is registered then, over sources that have rows already.
 A statement ends with `;` at the end of a line. `(…) * n` is a row with weight n.
 """
 
@@ -90,6 +91,8 @@ class Tick:
     changes: list[Change] = field(default_factory=list)
     at: datetime | None = None
     fails: str | None = None
+    views: list[ViewSpec] = field(default_factory=list)
+    """Registered before the changes are pushed, over sources that have rows already."""
 
 
 @dataclass
@@ -127,7 +130,8 @@ def read_cases(path: Path) -> list[Case]:
             beyond = text
         elif text.startswith("CREATE VIEW"):
             name, sql = _view(text)
-            case.views.append(ViewSpec(name, sql, tuple(rounded), tuple(exact), beyond))
+            views = case.ticks[-1].views if case.ticks else case.views
+            views.append(ViewSpec(name, sql, tuple(rounded), tuple(exact), beyond))
             rounded, exact, beyond = [], [], ""
         elif text.startswith("CREATE SOURCE"):
             case.sources.append(_source(text))

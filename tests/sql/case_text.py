@@ -19,6 +19,7 @@ def case_text(case: Case) -> str:
         lines.append(f"-- tick: {tick.title}")
         if tick.at is not None:
             lines.append(f"-- at: {tick.at:%Y-%m-%d %H:%M:%S.%f}")
+        lines += [f"CREATE VIEW {view.name} AS {view.sql};" for view in tick.views]
         lines += [_change(change) for change in tick.changes]
     return "\n".join(lines) + "\n"
 

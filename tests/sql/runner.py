@@ -18,6 +18,7 @@ from tests.sql.recompute import Recompute
 from tests.sql.source_model import SourceModel, batch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pyarrow as pa
@@ -37,9 +38,8 @@ def run_case(case: Case, folder: Path, spark: SparkSession, *, thorough: bool = 
     with IncrementalFlow.open(folder / "flow", spark) as flow:
         for source in case.sources:
             flow.register_source(source.name, source.ddl, primary_key=source.primary_key or None)
-        for view in case.views:
-            flow.register_view(view.name, view.sql)
         run = _Run(case, flow, Recompute(spark))
+        run.register(case.views)
         for tick in case.ticks:
             run.tick(tick)
         if thorough:
@@ -52,14 +52,25 @@ class _Run:
         self.flow = flow
         self.recompute = recompute
         self.models = {source.name: SourceModel(source) for source in case.sources}
-        self.watches = {view.name: flow.watch_output(view.name, since=0) for view in case.views}
-        self.held: dict[str, Counter[Row]] = {view.name: Counter() for view in case.views}
-        self.values: dict[str, dict[Row, Row]] = {view.name: {} for view in case.views}
-        self.deltas: dict[str, dict[int, Counter[Row]]] = {v.name: {} for v in case.views}
+        self.views: list[ViewSpec] = []
+        self.watches: dict[str, Any] = {}
+        self.held: dict[str, Counter[Row]] = {}
+        self.values: dict[str, dict[Row, Row]] = {}
+        self.deltas: dict[str, dict[int, Counter[Row]]] = {}
         self.columns: dict[str, list[tuple[str, str]]] = {}
         self.names: dict[str, list[str]] = {}
 
+    def register(self, views: Iterable[ViewSpec]) -> None:
+        for view in views:
+            self.flow.register_view(view.name, view.sql)
+            self.views.append(view)
+            self.watches[view.name] = self.flow.watch_output(view.name, since=0)
+            self.held[view.name] = Counter()
+            self.values[view.name] = {}
+            self.deltas[view.name] = {}
+
     def tick(self, tick: Tick) -> None:
+        self.register(tick.views)
         by_source: dict[str, list[Any]] = {}
         for change in tick.changes:
             by_source.setdefault(change.source, []).append(change)
@@ -83,8 +94,8 @@ class _Run:
 
     def _compare(self, tick: Tick, summary: StepSummary) -> None:
         self.recompute.load(self.models.values())
-        self.recompute.define(self.case.views, tick.at)
-        for view in self.case.views:
+        self.recompute.define(self.views, tick.at)
+        for view in self.views:
             where = f"{self.case.title!r}, tick {summary.tick} ({tick.title}), view {view.name}"
             self._take_delta(view, summary, where)
             if not view.beyond_spark:
@@ -153,7 +164,7 @@ class _Run:
         assert not found, f"{where}, {exact.column} is not exact:\n{found}"
 
     def read_back(self) -> None:
-        for view in self.case.views:
+        for view in self.views:
             where = f"{self.case.title!r}, view {view.name}"
             snapshot = self.flow.snapshot(view.name).toArrow()
             columns = _columns(snapshot.schema)

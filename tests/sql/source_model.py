@@ -70,9 +70,7 @@ class SourceModel:
     def table(self) -> pa.Table:
         schema = arrow_schema(self.schema)
         rows = list(self.all_rows())
-        columns = [
-            pa.array([row[i] for row in rows], each.type) for i, each in enumerate(schema)
-        ]
+        columns = [pa.array([row[i] for row in rows], each.type) for i, each in enumerate(schema)]
         return pa.table(columns, schema=schema)
 
 

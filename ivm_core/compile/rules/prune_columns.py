@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from ivm_core.operators.sql import column_scalar, scalar_of
 from ivm_core.plan.nodes import (
-    PRESENT,
     Aggregate,
     Distinct,
     Filter,
@@ -44,7 +43,7 @@ def _prune(node: Node, wanted: frozenset[str]) -> Node:
     if isinstance(node, Project):
         outputs = tuple((name, scalar) for name, scalar in node.outputs if name in wanted)
         # a computed column that nobody wants may raise: a constant says as well that a row is there
-        outputs = outputs or ((PRESENT, scalar_of(exp.true())),)
+        outputs = outputs or ((node.outputs[0][0], scalar_of(exp.true())),)
         needed = frozenset().union(*(scalar.columns for _, scalar in outputs))
         return Project(_prune(node.input, needed), outputs)
     if isinstance(node, Join):

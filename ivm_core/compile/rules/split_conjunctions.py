@@ -9,9 +9,10 @@ from ivm_core.plan.nodes import Filter, Node
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ivm_core.model.schema import Schema
+    from ivm_core.plan.scalar import Scalar
 
 
 def split_conjunctions(plan: Node, catalog: Mapping[str, Schema]) -> Node:
@@ -21,8 +22,15 @@ def split_conjunctions(plan: Node, catalog: Mapping[str, Schema]) -> Node:
         if not isinstance(node, Filter):
             return node
         result = node.input
-        for part in conjuncts(node.predicate):
+        for part in _all_conjuncts(node.predicate):
             result = Filter(result, part)
         return result
 
     return rewrite(plan, rule)
+
+
+def _all_conjuncts(scalar: Scalar) -> Iterator[Scalar]:
+    """Also those of conjunctions in parentheses."""
+    parts = conjuncts(scalar)
+    for part in parts:
+        yield from _all_conjuncts(part) if len(parts) > 1 else [part]

@@ -1,0 +1,101 @@
+"""What a change can reach: hops by equality, and what is read in full."""
+
+from __future__ import annotations
+
+import pytest
+
+from ivm_core.compile.reach import Reach, ReachFinder
+from tests.compile.plans import CATALOG, optimised
+
+
+def reach(sql: str, *dirty: str) -> Reach:
+    return ReachFinder(CATALOG, frozenset(dirty)).of_delta(optimised(sql))
+
+
+def hops(found: Reach) -> list[str]:
+    return [str(hop) for hop in found.hops]
+
+
+CHAIN = "SELECT a.s FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y JOIN d ON c.z = d.z"
+
+
+def test_one_table_reaches_nothing() -> None:
+    assert reach("SELECT s, COUNT(*) AS n FROM a GROUP BY s", "a") == Reach()
+
+
+def test_a_chain_is_followed_hop_by_hop() -> None:
+    found = reach(CHAIN, "a")
+    assert hops(found) == [
+        "b limited by x to values of a.x",
+        "c limited by y to values of b.y",
+        "d limited by z to values of c.z",
+    ]
+    assert [origin.with_rows for hop in found.hops for origin in hop.origins] == [False, True, True]
+    assert not found.full
+
+
+def test_the_middle_reaches_both_ends() -> None:
+    assert sorted(hops(reach(CHAIN, "c"))) == [
+        "a limited by x to values of b.x",
+        "b limited by y to values of c.y",
+        "d limited by z to values of c.z",
+    ]
+
+
+def test_a_hop_through_rows_is_repeated_for_every_change_that_takes_it() -> None:
+    star = "SELECT a.s FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y JOIN d ON b.z = d.z"
+    repeated = hops(reach(star, "a", "d")).count("c limited by y to values of b.y")
+    assert repeated == 2
+
+
+def test_null_safe_equality_lets_nulls_through() -> None:
+    found = reach("SELECT a.x FROM a JOIN b ON a.x <=> b.x", "a")
+    assert [hop.null_safe for hop in found.hops] == [True]
+    found = reach("SELECT a.x FROM a JOIN b ON a.x = b.x", "a")
+    assert [hop.null_safe for hop in found.hops] == [False]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["a.x < b.x", "a.x + 1 = b.x", "a.s = b.x", "a.d = b.x", "a.x = b.x OR a.y = b.y", "TRUE"],
+)
+def test_what_no_equality_of_plain_columns_reaches_is_read_in_full(condition: str) -> None:
+    found = reach(f"SELECT a.x FROM a JOIN b ON {condition}", "a")
+    assert set(found.full) == {"b"}
+    assert "no equality" in found.full["b"]
+
+
+def test_a_self_join_is_limited_by_its_own_change() -> None:
+    found = reach("SELECT p.x FROM a p JOIN a q ON p.x = q.y", "a")
+    assert sorted(hops(found)) == [
+        "a limited by x to values of a.y",
+        "a limited by y to values of a.x",
+    ]
+
+
+def test_a_union_is_limited_branch_by_branch() -> None:
+    sql = "SELECT q.x FROM (SELECT x FROM a UNION ALL SELECT y FROM a) q JOIN b ON q.x = b.x"
+    assert sorted(hops(reach(sql, "b"))) == [
+        "a limited by x to values of b.x",
+        "a limited by y to values of b.x",
+    ]
+
+
+def test_keys_reach_all_rows_of_their_groups() -> None:
+    sql = "SELECT b.y, MAX(a.y) AS m FROM a JOIN b ON a.x = b.x GROUP BY b.y"
+    body = next(n for n in optimised(sql).walk() if type(n).__name__ == "Aggregate").inputs[0]
+    found = ReachFinder(CATALOG, frozenset({"a"})).of_keys(body, ("b.y",))
+    assert hops(found) == [
+        "b limited by y to values of @keys.b.y",
+        "a limited by x to values of b.x",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT MAX(x) AS m FROM a", "SELECT MAX(x) AS m FROM a GROUP BY d"]
+)
+def test_groups_without_a_key_that_limits_are_read_in_full(sql: str) -> None:
+    aggregate = next(n for n in optimised(sql).walk() if type(n).__name__ == "Aggregate")
+    keys = tuple(column for _, column in aggregate.keys)  # type: ignore[attr-defined]
+    found = ReachFinder(CATALOG, frozenset({"a"})).of_keys(aggregate.inputs[0], keys)
+    assert set(found.full) == {"a"}

@@ -1,0 +1,66 @@
+"""Cutting plans into stages, and the names that their traces have."""
+
+from __future__ import annotations
+
+import pytest
+
+from ivm_core.compile.stages import cut, physical_names
+from tests.compile.plans import optimised
+
+
+def shape(sql: str) -> list[tuple[str, bool, bool]]:
+    """Relation, whether it aggregates, whether its rows are kept."""
+    return [
+        (stage.relation, stage.aggregate is not None, stage.keeps_rows)
+        for stage in cut(optimised(sql), "v")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "stages"),
+    [
+        ("SELECT x FROM a WHERE x > 1", [("v", False, True)]),
+        (
+            "SELECT a.x FROM a JOIN b ON a.x = b.x UNION ALL SELECT x FROM a",
+            [("v", False, True)],
+        ),
+        # a sum is folded into the view's own statement
+        ("SELECT s, SUM(x) AS t FROM a GROUP BY s", [("v#1", True, False), ("v", False, True)]),
+        ("SELECT DISTINCT s FROM a", [("v#1", True, False), ("v", False, True)]),
+        # MIN and MAX compare deletions with what they were
+        ("SELECT s, MAX(x) AS t FROM a GROUP BY s", [("v#1", True, True), ("v", False, True)]),
+        # a join asks for its other side as it was
+        (
+            "SELECT q.t FROM (SELECT s, SUM(x) AS t FROM a GROUP BY s) q JOIN c ON q.s = c.s",
+            [("v#1", True, True), ("v", False, True)],
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM (SELECT s, SUM(x) AS t FROM a GROUP BY s)",
+            [("v#1", True, False), ("v#2", True, False), ("v", False, True)],
+        ),
+        # a maximum of sums may have to look at all sums again
+        (
+            "SELECT MAX(t) AS m FROM (SELECT s, SUM(x) AS t FROM a GROUP BY s)",
+            [("v#1", True, True), ("v#2", True, True), ("v", False, True)],
+        ),
+    ],
+)
+def test_stages(sql: str, stages: list[tuple[str, bool, bool]]) -> None:
+    assert shape(sql) == stages
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (("t.a", "t.b"), ("t_a", "t_b")),
+        (("t.a_b", "t_a.b"), ("t_a_b", "t_a_b_2")),
+        (("t.A", "t.a "), ("t_A", "t_a_")),
+        (("_x", "__"), ("x", "c")),
+        (("t.größe", "t.日本"), ("t_größe", "t_日本")),
+        (("aggregate.1_n", "aggregate_1"), ("key_aggregate_1_n", "aggregate_1")),
+    ],
+)
+def test_physical_names_are_storable_and_unique(
+    columns: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    assert physical_names(columns) == names
