@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from ivm_core.engine.local_spark import local_spark
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+# how long an example takes says more about the machine than about the code
+settings.register_profile("tideview", deadline=None)
+settings.load_profile("tideview")
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,5 @@ def active_session_kept(otherwise: Callable[[], SparkSession | None]) -> Iterato
 
 
 def _activate(session: SparkSession) -> None:
-    jvm = getattr(session, "_jvm", None)  # Spark Connect has none, and keeps its active session
-    if jvm is None:
-        return
-    SparkSession._activeSession = session  # noqa: SLF001
-    java = SparkSession._get_j_spark_session_class(jvm)  # noqa: SLF001
-    java.setActiveSession(session._jsparkSession)  # noqa: SLF001
+    # making a frame is the one public way to make a session the active one
+    session.createDataFrame([], "nothing INT")

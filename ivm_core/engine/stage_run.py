@@ -303,9 +303,10 @@ class LowGearRun(StageRun):
         fetcher = Fetcher(reach, self.relations, self.view.upto, self._change_table, columns, keys)
         reads: dict[str, Rows] = {}
         for name in names:
-            table = fetcher.rows(name)
-            schema = weighted(self.view.relations.schema(name).select(columns[name]))
-            reads[bound_name(name, Form.OLD)] = LocalRows(table, schema)
+            # rows that are gone must not meet the change: an expression could fail on them
+            schema = self.view.relations.schema(name).select(columns[name])
+            table = net(fetcher.rows(name), schema)
+            reads[bound_name(name, Form.OLD)] = LocalRows(table, weighted(schema))
         return reads
 
     def _change_table(self, name: str) -> pa.Table | None:
@@ -326,7 +327,7 @@ class LowGearRun(StageRun):
             from ivm_core.engine.fetching import TooLarge
 
             raise TooLarge(f"only Spark can read {name}")
-        return LocalRows(table, weighted(schema))
+        return LocalRows(net(table, schema), weighted(schema))
 
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]

@@ -1,8 +1,8 @@
 """Place conditions: filters above a join go into the join, or below it, where that is safe.
 
-A condition goes below if it reads one input and can't raise; into the join if it is an equality
-of one input with another, or can't raise; what may raise stays above, where phantom pairs have
-cancelled out.
+A condition goes below if it reads one input and can't raise; into the join if it can't raise, or
+is an equality of one input with another, both without joins of their own; what may raise stays
+above, where phantom pairs have cancelled out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.totality import is_total
 from ivm_core.operators.sql import equality_sides
-from ivm_core.plan.nodes import Filter, Join, Node
+from ivm_core.plan.nodes import Aggregate, Distinct, Filter, Join, Node
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -64,4 +64,13 @@ def _is_join_condition(predicate: Scalar, join: Join, *, total: bool) -> bool:
     if sides is None:
         return False
     owners = [{join.part_of(column) for column in side.columns} for side in sides]
-    return len(owners[0]) == 1 and len(owners[1]) == 1 and owners[0] != owners[1]
+    if len(owners[0]) != 1 or len(owners[1]) != 1 or owners[0] == owners[1]:
+        return False
+    return not any(_holds_phantoms(join.parts[owner]) for owner in owners[0] | owners[1])
+
+
+def _holds_phantoms(part: Node) -> bool:
+    """Whether a delta of the part can have rows that exist in neither state: those of a join."""
+    if isinstance(part, Aggregate | Distinct):
+        return False
+    return isinstance(part, Join) or any(_holds_phantoms(child) for child in part.inputs)
