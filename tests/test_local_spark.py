@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +17,9 @@ from ivm_core.engine.java_home import inspect_java
 from ivm_core.engine.local_spark import local_spark, spark_class_archive
 from ivm_core.engine.project_cache import CACHE_VARIABLE, cache_folder
 from ivm_core.model.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
 NOWHERE = "127.0.0.1"
@@ -82,7 +86,8 @@ def test_starts_with_a_broken_class_archive_without_a_word_about_it(tmp_path: Pa
     assert "archive" not in ran.stderr.lower()
 
 
-def test_the_active_session_is_returned(spark: object) -> None:
+def test_the_active_session_is_returned(spark: SparkSession) -> None:
+    spark.createDataFrame([], "x INT")  # makes it the active one
     assert local_spark(cores=1) is spark
 
 

@@ -77,12 +77,12 @@ class IncrementalFlow:
 
         Without `spark`, the active Spark session is used when one is needed, else a local one is
         started. A tick that was killed is finished first, unless its writer is still alive or
-        `read_only` is given. A directory with something else in it is `NotAFlow`, a flow that a
-        newer version has written `NewerFormat`.
+        `read_only` is given, which makes nothing and refuses to write. A directory with something
+        else in it is `NotAFlow`, a flow that a newer version has written `NewerFormat`.
         """
         if not isinstance(path, str | PathLike):
             raise UserError(f"{path!r} is not a path or URI", fix="give a directory or a URI")
-        engine = Engine(Location(path), spark)
+        engine = Engine(Location(path), spark, read_only=read_only)
         if not read_only:
             engine.recover()
         return cls(engine)
@@ -153,7 +153,7 @@ class IncrementalFlow:
         if not isinstance(sql, str):
             raise UserError("a view's SQL is text", where=f"view {name}", fix="give a SELECT")
         engine.add_view(name, sql)
-        if hydrate and not engine.history.states[engine.view_name(name)].upto:
+        if hydrate and not engine.history.states[engine.catalog.view_name(name)].upto:
             engine.tick({}, pull=False, hydrate=True, views=[name])
 
     @_spark_left_alone
@@ -208,7 +208,7 @@ class IncrementalFlow:
         given = _given(changes, delta)
         batches = {}
         for name, batch in given.items():
-            stored = engine.source_name(name)
+            stored = engine.catalog.source_name(name)
             if stored in batches:
                 raise UserError(
                     f"tick got two batches for source {stored}",
@@ -259,7 +259,7 @@ class IncrementalFlow:
         thread, and a slow consumer holds up nobody. `watch.since` is where a new one would go on.
         """
         root = self._engine.layout.root
-        return Watch(Engine(root, None), view, since, wait, DeltaBatch.of)
+        return Watch(Engine(root, None, read_only=True), view, since, wait, DeltaBatch.of)
 
     @_spark_left_alone
     def explain(self, view: str) -> Explanation:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.engine.core import FORMAT
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
+from ivm_core.engine.opening import FORMAT
 from ivm_core.store.followed import FollowedTable, SourceVersion
 from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog

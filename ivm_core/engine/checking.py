@@ -50,9 +50,9 @@ class Comparison:
 def compare_with_query(engine: Engine, view: str) -> Comparison:
     """Compare as bags, both ways, bit for bit."""
     engine.refresh()
-    name = engine.view_name(view)
+    name = engine.catalog.view_name(view)
     upto = engine.history.states[name].upto
-    program = engine.program(name)
+    program = engine.catalog.program(name)
     oracle = Oracle(engine, upto)
     session = oracle.session
     expected = oracle.frame(name).withColumn(WEIGHT, F.lit(1).cast("bigint"))
@@ -98,9 +98,9 @@ class Oracle:
         """A relation: sources as they were, views by their queries."""
         if name not in self._frames:
             if name in self._engine.history.views:
-                self._frames[name] = self._query(self._engine.program(name))
+                self._frames[name] = self._query(self._engine.catalog.program(name))
             else:
-                schema = relation_schema(name, self._engine.schemas())
+                schema = relation_schema(name, self._engine.catalog.schemas())
                 self._frames[name] = unweighted(
                     netted_frame(self.rows(name, schema), schema), schema
                 )
@@ -132,7 +132,7 @@ class Oracle:
                 ddl = f"{schema.ddl}, {WEIGHT} BIGINT"
                 return self.session.createDataFrame([], ddl)
             version = int(pin["version"])
-            frame = self._engine.followed(name).spark_frame(self.session, version)
+            frame = self._engine.followed.pinned(name, pin).spark_frame(self.session, version)
             return frame.select(
                 *[quote(n) for n in schema.names], F.lit(1).cast("bigint").alias(WEIGHT)
             )
@@ -154,14 +154,16 @@ class Oracle:
 
 def recompute_sql(engine: Engine, program: ViewProgram) -> str:
     """The normalised query, with exact sums spelled out where Spark's own depend on row order."""
-    lowering = Lowering(engine.schemas(), program.column_types(), exact=True)
+    lowering = Lowering(engine.catalog.schemas(), program.column_types(), exact=True)
     query = lowering.render(program.plan, Form.PLAIN)
     return "" if query is None else text_of(query)
 
 
 def normalised_sql(engine: Engine, program: ViewProgram) -> str:
     """The normalised query, as people read it."""
-    query = Lowering(engine.schemas(), program.column_types()).render(program.plan, Form.PLAIN)
+    query = Lowering(engine.catalog.schemas(), program.column_types()).render(
+        program.plan, Form.PLAIN
+    )
     return "" if query is None else text_of(query, pretty=True)
 
 

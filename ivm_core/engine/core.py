@@ -6,45 +6,35 @@ import logging
 import re
 import time
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 
-from ivm_core.compile.program import ViewProgram, compile_view
 from ivm_core.engine.analysis import SparkAnalyser
+from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.certificate import certificate, summary_of
-from ivm_core.engine.definitions import DELTA, FED, SourceDefinition, ViewDefinition
-from ivm_core.engine.evaluation import ViewEvaluation, ViewResult, spark_message
-from ivm_core.engine.functions import called
+from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
+from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
 from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
+from ivm_core.engine.opening import FORMAT, open_log
+from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.writer import WriterLock
-from ivm_core.frontend.sql import parse_view
 from ivm_core.model.errors import (
     DefinitionConflict,
-    DuplicateName,
-    HistoryLost,
     InternalError,
     IvmError,
     LogicalTimeError,
-    NotAFlow,
-    SourceReplaced,
     TickConflict,
     TickFailed,
-    UnknownName,
-    Unsupported,
     UserError,
 )
 from ivm_core.model.names import check_relation_name
-from ivm_core.model.schema import Schema, parse_schema
-from ivm_core.store.followed import FollowedTable
-from ivm_core.store.followed_log import SourceVersion
 from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog
 
@@ -53,6 +43,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.functions import Function
     from ivm_core.engine.summary import StepSummary
     from ivm_core.operators.bound_batch import BoundBatch
@@ -61,25 +52,24 @@ if TYPE_CHECKING:
 TABLE_NAME = re.compile(r"(?:[A-Za-z_]\w*|`[^`]+`)(?:\.(?:[A-Za-z_]\w*|`[^`]+`)){0,2}")
 log = logging.getLogger(__name__)
 
-FORMAT = 1
-FIRST_COMMIT = "_delta_log/00000000000000000000.json"
-KNOWN = {"ticks", "sources", "views", "writer.lock"}
-
 
 class Engine:
     """One flow, opened by one process."""
 
-    def __init__(self, root: Location, spark: SparkSession | None) -> None:
-        """Open the flow at a location, or make one where there is nothing."""
+    def __init__(
+        self, root: Location, spark: SparkSession | None, *, read_only: bool = False
+    ) -> None:
+        """Open the flow at a location, or make one where there is nothing; `read_only`: neither."""
         self.layout = Layout(root)
-        self.log = _open_log(self.layout)
+        self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
+        self._read_only = read_only
         self.history = History()
         self.history.catch_up(self.log.entries)
-        self.functions: dict[str, Function] = {}
+        self.catalog = Catalog(self.history)
+        self.followed = FollowedTables(self.history)
+        self.functions = Functions()
         self.spark = spark
         self._gears: Gears | None = None
-        self._programs: dict[str, ViewProgram] = {}
-        self._followed: dict[str, FollowedTable] = {}
         self._lock = WriterLock(root)
         self._epoch: int | None = None
 
@@ -92,7 +82,7 @@ class Engine:
             if self.spark is None:
                 self.spark = _active_spark() or local_spark()
             self._gears = Gears(self.spark)
-            for function in self.functions.values():
+            for function in self.functions:
                 self._gears.register(function)
         return self._gears
 
@@ -106,33 +96,6 @@ class Engine:
         if self._epoch is None and self.log.refresh():
             self.history.catch_up(self.log.entries)
             self.layout.refresh()
-
-    def program(self, view: str) -> ViewProgram:
-        """The compiled view; no Spark is needed for what was registered before."""
-        if view not in self._programs:
-            definition = self.history.views[view]
-            program = self._compile(view, definition.sql, None, definition.types)
-            if program.schema.ddl != definition.schema:
-                raise InternalError(
-                    f"view {view} compiles to ({program.schema.ddl}), "
-                    f"it was registered with ({definition.schema})"
-                )
-            self._programs[view] = program
-        return self._programs[view]
-
-    def schemas(self) -> dict[str, Schema]:
-        """Schemas of sources and views by name."""
-        found = {name: source.schema for name, source in self.history.sources.items()}
-        for name, view in self.history.views.items():
-            found[name] = parse_schema(view.schema)
-        return found
-
-    def followed(self, name: str) -> FollowedTable:
-        """The table that a followed source reads."""
-        if name not in self._followed:
-            source = self.history.sources[name]
-            self._followed[name] = FollowedTable(Location(source.options["table"]))
-        return self._followed[name]
 
     def table_location(self, table: str) -> Location:
         """Where a Delta table is, given by path, URI or a name that Spark knows."""
@@ -150,7 +113,7 @@ class Engine:
     def add_source(self, source: SourceDefinition) -> None:
         """Declare a source; the same again is nothing, another under its name is refused."""
         self.refresh()
-        stored = self.history.sources.get(self._stored_name(source.name) or "")
+        stored = self.history.sources.get(self.catalog.stored_name(source.name) or "")
         if stored is not None:
             if stored.body != source.body:
                 raise DefinitionConflict(
@@ -160,7 +123,7 @@ class Engine:
                     given=str(source),
                 )
             return
-        self._refuse_taken(source.name)
+        self.catalog.refuse_taken(source.name)
         self.begin_writing()
         self._append("source", self.history.tick, source.body)
 
@@ -168,56 +131,27 @@ class Engine:
         """Declare a view; the same again is nothing, another under its name is refused."""
         check_relation_name(name, "view")
         self.refresh()
-        taken = self._stored_name(name)
+        taken = self.catalog.stored_name(name)
         if taken is not None and taken in self.history.views:
-            stored = self.history.views[taken]
-            if stored.sql.strip() != sql.strip():
-                same = self._compile(taken, sql, SparkAnalyser(self.gears, f"view {name}"), {})
-                if same.fingerprint != stored.fingerprint:
-                    raise DefinitionConflict(
-                        f"view {name} is declared differently in this flow",
-                        where=f"view {name}",
-                        stored=stored.sql,
-                        given=sql,
-                    )
+            stored = self.history.views[taken].sql
+            if stored.strip() != sql.strip() and not self.catalog.means_the_same(
+                taken, sql, self._analyser(name)
+            ):
+                raise DefinitionConflict(
+                    f"view {name} is declared differently in this flow",
+                    where=f"view {name}",
+                    stored=stored,
+                    given=sql,
+                )
             return
-        self._refuse_taken(name)
-        analyser = SparkAnalyser(self.gears, f"view {name}")
-        program = self._compile(name, sql, analyser, {})
-        self._check_against_spark(program, analyser)
+        self.catalog.refuse_taken(name)
+        called = self.functions.called_in(sql)
+        definition = self.catalog.define(name, sql, self._analyser(name), called)
         self.begin_writing()
-        used = {each.name: each.fingerprint for each in called(self.functions.values(), sql)}
-        definition = ViewDefinition(
-            name, sql, program.schema.ddl, program.types, program.fingerprint, used
-        )
-        self._programs[name] = program
         self._append("view", self.history.tick, definition.body)
 
-    def _compile(
-        self, name: str, sql: str, analyser: SparkAnalyser | None, known: Mapping[str, str]
-    ) -> ViewProgram:
-        catalog = self.schemas()
-        judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
-        parsed = parse_view(sql, catalog, f"view {name}", judge)
-        return compile_view(name, sql, lambda: parsed.plan, catalog, analyser, known)
-
-    def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
-        """The columns of the user's own text; its errors are Spark's."""
-        schemas = self.schemas()
-        return analyser.original(sql, {name: schemas[name] for name in reads})
-
-    def _check_against_spark(self, program: ViewProgram, analyser: SparkAnalyser) -> None:
-        """What we understood must have the columns that Spark gives the user's own text."""
-        theirs = self._ask_spark(program.sql, analyser, program.reads)
-        ours = program.schema
-        same = [f.type for f in theirs] == [f.type for f in ours]
-        if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
-            raise Unsupported(
-                "a construct of this query",
-                position=f"view {program.name}",
-                reason=f"it was read as ({ours.ddl}), Spark reads it as ({theirs.ddl})",
-                rewrite="name every column with AS, and write the construct in another way",
-            )
+    def _analyser(self, view: str) -> SparkAnalyser:
+        return SparkAnalyser(self.gears, f"view {view}")
 
     def adopt(self, entry: Entry) -> None:
         """Take a definition from another flow's log as it stands, for a replay."""
@@ -225,75 +159,11 @@ class Engine:
         self._append(entry.kind, self.history.tick, entry.body)
 
     def add_function(self, function: Function) -> None:
-        """Make a function known to views; one of Spark's own is never replaced."""
-        where = f"function {function.name}"
-        same = [each for each in self.functions if each.casefold() == function.name.casefold()]
-        if not same and self.gears.low.catalog.functionExists(function.name):
-            raise DuplicateName(f"Spark has a function {function.name}", where=where)
-        if not callable(function.code):
-            raise UserError(
-                f"{function.code!r} can't be called", where=where, fix="give a function"
-            )
-        try:
-            self.gears.register(function)
-        except PySparkException as error:
-            raise UserError(
-                f"Spark doesn't take the function: {spark_message(error)}",
-                where=where,
-                fix="give a return type such as DOUBLE or ARRAY<STRING>",
-            ) from error
-        for each in same:
-            del self.functions[each]
-        self.functions[function.name] = function
-
-    def _missing_functions(self, views: Iterable[str]) -> dict[str, str]:
-        """Functions that these views call and that are not registered as they were, with a view."""
-        return {
-            name: view
-            for view in views
-            for name, fingerprint in self.history.views[view].functions.items()
-            if name not in self.functions or self.functions[name].fingerprint != fingerprint
-        }
+        """Make a function known to views."""
+        self.functions.add(function, self.gears)
 
     def _check_functions(self, views: Iterable[str]) -> None:
-        for name, view in self._missing_functions(views).items():
-            if name in self.functions:
-                raise DefinitionConflict(
-                    f"the function {name} is not the one that view {view} was registered with",
-                    where=f"view {view}",
-                    fix="register the function as it was, and the changed one under another name",
-                )
-            raise UnknownName(
-                f"view {view} calls the function {name}, which this process has not registered",
-                where=f"view {view}",
-                fix=f'call flow.register_function("{name}", …, deterministic=True) after open',
-            )
-
-    def _stored_name(self, name: str) -> str | None:
-        known = [*self.history.sources, *self.history.views]
-        return next((each for each in known if each.casefold() == name.casefold()), None)
-
-    def _refuse_taken(self, name: str) -> None:
-        taken = self._stored_name(name)
-        if taken is not None:
-            kind = "source" if taken in self.history.sources else "view"
-            raise DuplicateName(f"{name} is the name of a {kind} already", where=f"{kind} {taken}")
-
-    def order(self, views: Iterable[str]) -> list[str]:
-        """The views and the views they read, inputs first."""
-        ordered: dict[str, None] = {}
-
-        def visit(view: str) -> None:
-            if view in ordered:
-                return
-            for read in self.program(view).reads:
-                if read in self.history.views:
-                    visit(read)
-            ordered[view] = None
-
-        for view in views:
-            visit(view)
-        return list(ordered)
+        self.functions.check(self.history.views[view] for view in views)
 
     # --- being the writer ---
 
@@ -301,6 +171,8 @@ class Engine:
         """Become the writer: take an epoch, and finish a tick that was killed."""
         if self._epoch is not None:
             return
+        if self._read_only:
+            raise UserError("this flow was opened to be read only", fix="open it without read_only")
         self._lock.take()
         self.log.refresh()
         self.history.catch_up(self.log.entries)
@@ -314,9 +186,10 @@ class Engine:
     def recover(self) -> None:
         """Finish a killed tick, unless its writer is still alive."""
         pending = self.history.pending
-        if pending is None or self._missing_functions(pending.body["views"]):
+        if pending is None:
             return
-        if self._lock.try_take():
+        views = [self.history.views[view] for view in pending.body["views"]]
+        if self.functions.suffice(views) and self._lock.try_take():
             try:
                 self.begin_writing()
             except BaseException as error:
@@ -369,9 +242,9 @@ class Engine:
         moment = self._logical_time(logical_time)
         notes: list[str] = []
         if pull:
-            pins, notes = self._pins()
+            pins, notes = self.followed.newest()
         elif hydrate:
-            pins, notes = self._pins(only_new=True)
+            pins, notes = self.followed.newest(only_unread=True)
         staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
         try:
             staged = {name: staging.stage(batch) for name, batch in batches.items()}
@@ -422,7 +295,7 @@ class Engine:
 
     def _maintained(self) -> tuple[str, ...]:
         """Compact; the tick is committed by now, so what goes wrong here can only be told."""
-        programs = [self.program(view) for view in self.history.views]
+        programs = [self.catalog.program(view) for view in self.history.views]
         try:
             maintain(self.layout, self.history, programs, self._writing())
         except Exception as error:
@@ -452,7 +325,7 @@ class Engine:
             self._pull(relations, intent, ways)
             for view in intent["views"]:
                 upto = self.history.states[view].upto
-                results[view] = ViewEvaluation(self.program(view), relations, upto).run()
+                results[view] = ViewEvaluation(self.catalog.program(view), relations, upto).run()
         except Exception as error:
             self._abort(tick, error)
             if isinstance(error, IvmError):
@@ -475,28 +348,23 @@ class Engine:
                 "evaluate": (evaluated - prepared) * 1000,
             },
             recovered=recovered,
-            programs={view: self.program(view) for view in intent["views"]},
+            programs={view: self.catalog.program(view) for view in intent["views"]},
         )
         self._append("commit", tick, body)
 
     def _relations(
         self, tick: int, moment: datetime, pins: Mapping[str, dict[str, Any]]
     ) -> TickRelations:
-        schemas = self.schemas()
+        schemas = self.catalog.schemas()
         for view in self.history.views:
-            for stage in self.program(view).stages[:-1]:
+            for stage in self.catalog.program(view).stages[:-1]:
                 schemas[stage.stage.relation] = stage.output
-        followed = {
-            name: self.followed(name)
-            for name, source in self.history.sources.items()
-            if source.kind == DELTA
-        }
         return TickRelations(
             self.gears_if_needed,
             self.layout,
             self.history,
             schemas,
-            followed,
+            PinnedTables(self.followed, pins),
             tick,
             self._writing(),
             moment,
@@ -540,24 +408,8 @@ class Engine:
 
     def _selected(self, views: Sequence[str] | None) -> list[str]:
         if views is None:
-            return self.order(self.history.views)
-        return self.order([self.view_name(view) for view in views])
-
-    def view_name(self, name: str) -> str:
-        """The stored name of a view; UnknownName with what there is."""
-        found = self._stored_name(name) if isinstance(name, str) else None
-        if found is None or found not in self.history.views:
-            there = ", ".join(self.history.views) or "none"
-            raise UnknownName(f"there is no view {name!r}", fix=f"the views are: {there}")
-        return found
-
-    def source_name(self, name: str) -> str:
-        """The stored name of a source; UnknownName with what there is."""
-        found = self._stored_name(name) if isinstance(name, str) else None
-        if found is None or found not in self.history.sources:
-            there = ", ".join(self.history.sources) or "none"
-            raise UnknownName(f"there is no source {name!r}", fix=f"the sources are: {there}")
-        return found
+            return self.catalog.order(self.history.views)
+        return self.catalog.order([self.catalog.view_name(view) for view in views])
 
     def _logical_time(self, given: datetime | None) -> datetime:
         last = self.history.logical_time
@@ -577,70 +429,6 @@ class Engine:
             )
         return given
 
-    def _pins(self, *, only_new: bool = False) -> tuple[dict[str, dict[str, Any]], list[str]]:
-        """The versions of followed tables that a tick reads."""
-        pins: dict[str, dict[str, Any]] = {}
-        notes: list[str] = []
-        for name, source in self.history.sources.items():
-            if source.kind != DELTA or (only_new and name in self.history.pins):
-                continue
-            table = self.followed(name)
-            head = table.head()
-            before = self.history.pins.get(name)
-            version = head.version
-            if before is None and table.schema(version).ddl != source.schema.ddl:
-                raise SourceReplaced(
-                    f"the table of source {name} has the columns ({table.schema(version).ddl}), "
-                    f"it was registered with ({source.schema.ddl})",
-                    where=f"source {name}, {source.options['table']}",
-                )
-            if before is not None:
-                since = SourceVersion(before["table_id"], int(before["version"]))
-                change = table.classify(since, head)
-                version = change.until
-                if change.kind == "replaced":
-                    raise SourceReplaced(
-                        f"the table of source {name} was replaced by another one",
-                        where=f"source {name}, {source.options['table']}",
-                    )
-                if change.stopped_by:
-                    if version == since.version:
-                        raise SourceReplaced(
-                            f"the table of source {name} changed: {change.stopped_by}",
-                            where=f"source {name}, version {version + 1}",
-                        )
-                    notes.append(f"{name} is read up to version {version}: {change.stopped_by}")
-                if change.kind in ("insert_only", "changed"):
-                    way = table.way(change)
-                    if way == "snapshot difference":
-                        notes.append(
-                            f"{name}: versions {since.version} to {version} are compared as "
-                            "snapshots, because the table has no change data feed"
-                        )
-            pins[name] = {"table_id": head.table_id, "version": version}
-        return pins, notes
-
-
-def _open_log(layout: Layout) -> TickLog:
-    root = layout.root
-    if layout.log.exists(FIRST_COMMIT):
-        return TickLog.open(layout.log, FORMAT)
-    if root.is_local and root.exists() and not root.path.is_dir():
-        raise NotAFlow("this is a file", where=root.uri)
-    # a process that was killed while it made a flow leaves the log's folder without a commit
-    found = [entry.path for entry in root.list()]
-    strange = sorted(name for name in found if name not in KNOWN)
-    strange += [f"ticks/{each.path}" for each in layout.log.list() if each.path != "_delta_log"]
-    if strange:
-        raise NotAFlow(
-            f"the directory holds something else: {', '.join(strange[:5])}", where=root.uri
-        )
-    root.make()
-    try:
-        return TickLog.create(layout.log, FORMAT, {})
-    except TickConflict:
-        return TickLog.open(layout.log, FORMAT)
-
 
 def _unforeseen(error: Exception) -> IvmError:
     """What is not an error of ours, as one."""
@@ -654,6 +442,3 @@ def _active_spark() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession()
-
-
-__all__ = ["FED", "Engine", "HistoryLost", "IvmError"]

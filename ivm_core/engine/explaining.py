@@ -73,15 +73,15 @@ class Explanation:
 def explain(engine: Engine, view: str) -> Explanation:
     """Explain a registered view."""
     engine.refresh()
-    name = engine.view_name(view)
-    program = engine.program(name)
+    name = engine.catalog.view_name(view)
+    program = engine.catalog.program(name)
     nodes: list[NodeVerdict] = []
     _verdicts(program.plan, 0, nodes)
     reads: list[str] = []
     statements: list[str] = []
     for stage in program.stages:
         dirty = frozenset(stage.stage.body.relations)
-        catalog = stage_catalog(program, engine.schemas())
+        catalog = stage_catalog(program, engine.catalog.schemas())
         reach = ReachFinder(catalog, dirty).of_delta(stage.stage.body)
         reads += [str(hop) for hop in reach.hops]
         reads += [f"{relation} in full: {why}" for relation, why in reach.full.items()]

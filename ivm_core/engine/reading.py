@@ -36,8 +36,9 @@ class Reader:
             pins = history.pins_at.get(tick, {})
             if stored not in pins:
                 raise OutOfRange(f"tick {tick} has not read {stored}", fix="tick the flow first")
+            table = self._engine.followed.pinned(stored, pins[stored])
             version = int(pins[stored]["version"])
-            return self._engine.followed(stored).spark_frame(self._engine.gears.spark, version)
+            return table.spark_frame(self._engine.gears.spark, version)
         trace = self.trace(stored)
         files = trace.files(history.committed, tick)
         rows = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=tick)
@@ -71,7 +72,7 @@ class Reader:
 
     def relation(self, name: str) -> tuple[str, Schema]:
         """The stored name and columns of a view or source; UnknownName with what there is."""
-        schemas = self._engine.schemas()
+        schemas = self._engine.catalog.schemas()
         wanted = name.casefold() if isinstance(name, str) else None
         for stored, schema in schemas.items():
             if stored.casefold() == wanted:
@@ -82,7 +83,7 @@ class Reader:
     def trace(self, name: str) -> Trace:
         """The rows of a view or fed source."""
         source = self._engine.history.sources.get(name)
-        schema = self._engine.schemas()[name]
+        schema = self._engine.catalog.schemas()[name]
         if source is not None:
             return self._engine.layout.source_rows(name, schema, source.primary_key)
         return self._engine.layout.stage_rows(name, schema)

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.definitions import FED
-from ivm_core.model.errors import OutOfRange, UserError
+from ivm_core.engine.functions import Functions
+from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.bound_batch import BoundBatch
@@ -69,7 +70,7 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
         )
     with tempfile.TemporaryDirectory(prefix="tideview-replay-") as folder:
         shadow = type(engine)(Location(folder), engine.gears.spark)
-        shadow.functions = dict(engine.functions)
+        shadow.functions = Functions(engine.functions)
         try:
             return Replay(tuple(_replayed(engine, shadow, from_tick, last)))
         finally:
@@ -84,7 +85,7 @@ def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[Rep
         elif entry.kind == "commit" and entry.tick <= last:
             try:
                 _tick(engine, shadow, entry)
-            except UserError as error:
+            except (ConstraintViolation, TickFailed) as error:
                 return found + _unrepeatable(entry, error)
             if entry.tick >= first:
                 found += _compared(entry, shadow)
@@ -112,7 +113,7 @@ def _tick(engine: Engine, shadow: Engine, entry: Entry) -> None:
     )
 
 
-def _unrepeatable(entry: Entry, error: UserError) -> list[ReplayedDelta]:
+def _unrepeatable(entry: Entry, error: ConstraintViolation | TickFailed) -> list[ReplayedDelta]:
     """Every delta of a tick whose recorded batches are refused, or that fails, when repeated."""
     return [
         ReplayedDelta(entry.tick, name, view["digest"], "", view["state_digest"], "", error.what)

@@ -28,6 +28,7 @@ class WriterLock:
         """Nothing is locked before `take`."""
         self._root = root
         self._descriptor: int | None = None
+        self._holder = 0
 
     def take(self) -> None:
         """Become the writer; TickConflict while another one is alive."""
@@ -46,6 +47,7 @@ class WriterLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
+        self._holder = os.getpid()
         return True
 
     @property
@@ -55,9 +57,13 @@ class WriterLock:
 
     def release(self) -> None:
         """Let others write."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self._descriptor is None:
+            return
+        if fcntl is not None and self._holder == os.getpid():
+            # a process that was forked meanwhile has the descriptor too, and must not keep the lock
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        os.close(self._descriptor)
+        self._descriptor = None
 
     def __del__(self) -> None:
         """A flow that is dropped without `close` lets go as well."""

@@ -46,7 +46,7 @@ def assert_exact(flow: IncrementalFlow, *views: str) -> None:
 
 def state_digest(flow: IncrementalFlow, view: str) -> str:
     """The digest of all changes of a view up to now, computed from the changes themselves."""
-    schema = flow._engine.schemas()[view]
+    schema = flow._engine.catalog.schemas()[view]
     digests = (digest_of(batch.to_arrow(), schema) for _, batch in flow.watch_output(view, since=0))
     return sum(digests, Digest.zero()).hex
 

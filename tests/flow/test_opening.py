@@ -196,6 +196,23 @@ def test_an_exception_in_the_block_closes_the_flow(place: Path, spark: SparkSess
         assert again.tick("orders", [(1, "ann", 20)]).tick == 1
 
 
+def test_a_flow_that_is_only_read_writes_nothing(place: Path, spark: SparkSession) -> None:
+    with pytest.raises(NotAFlow):
+        IncrementalFlow.open(place, spark, read_only=True)
+    assert not place.exists()
+    with IncrementalFlow.open(place, spark) as flow:
+        declare_shop(flow)
+        flow.tick("orders", [(1, "ann", 20)])
+        with IncrementalFlow.open(place, spark, read_only=True) as reader:
+            assert rows(reader.snapshot("large")) == [(1, "ann")]
+            declare_shop(reader)
+            for write in (reader.tick, lambda: reader.register_source("more", "x INT")):
+                with pytest.raises(UserError, match="read only"):
+                    write()
+            assert flow.tick("orders", [(2, "bob", 30)]).tick == 2
+            assert reader.current_tick == 2
+
+
 def test_what_is_declared_is_in_the_log_once(place: Path, spark: SparkSession) -> None:
     for _ in range(2):
         with IncrementalFlow.open(place, spark) as flow:

@@ -62,6 +62,8 @@ def test_a_reopened_flow_skips_without_starting_spark(place: Path, spark: SparkS
         flow.register_view("v", "SELECT x FROM s")
         flow.tick("s", [(1,)])
     with IncrementalFlow.open(place) as flow:
+        flow.register_source("s", "x INT")
+        flow.register_view("v", "SELECT x FROM s")
         assert flow.tick("s", []).views["v"].skipped
         assert flow.tick().tick == 3
         assert flow._engine._gears is None

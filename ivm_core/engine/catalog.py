@@ -1,0 +1,130 @@
+"""What there is in a flow by name: schemas, compiled views, the order in which views are run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ivm_core.compile.program import ViewProgram, compile_view
+from ivm_core.engine.definitions import ViewDefinition
+from ivm_core.frontend.sql import parse_view
+from ivm_core.model.errors import DuplicateName, InternalError, UnknownName, Unsupported
+from ivm_core.model.schema import Schema, parse_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ivm_core.engine.analysis import SparkAnalyser
+    from ivm_core.engine.history import History
+
+
+class Catalog:
+    """Names and programs of one flow."""
+
+    def __init__(self, history: History) -> None:
+        """Views are compiled when they are first asked for."""
+        self._history = history
+        self._programs: dict[str, ViewProgram] = {}
+
+    # --- names ---
+
+    def stored_name(self, name: str) -> str | None:
+        """The name under which a source or view is stored, whatever its case."""
+        known = [*self._history.sources, *self._history.views]
+        return next((each for each in known if each.casefold() == name.casefold()), None)
+
+    def refuse_taken(self, name: str) -> None:
+        """`DuplicateName` for a name that a source or view has."""
+        taken = self.stored_name(name)
+        if taken is not None:
+            kind = "source" if taken in self._history.sources else "view"
+            raise DuplicateName(f"{name} is the name of a {kind} already", where=f"{kind} {taken}")
+
+    def view_name(self, name: str) -> str:
+        """The stored name of a view; UnknownName with what there is."""
+        return self._name(name, "view", self._history.views)
+
+    def source_name(self, name: str) -> str:
+        """The stored name of a source; UnknownName with what there is."""
+        return self._name(name, "source", self._history.sources)
+
+    def _name(self, name: str, kind: str, among: Iterable[str]) -> str:
+        found = self.stored_name(name) if isinstance(name, str) else None
+        if found is None or found not in among:
+            there = ", ".join(among) or "none"
+            raise UnknownName(f"there is no {kind} {name!r}", fix=f"the {kind}s are: {there}")
+        return found
+
+    # --- schemas and programs ---
+
+    def schemas(self) -> dict[str, Schema]:
+        """Schemas of sources and views by name."""
+        found = {name: source.schema for name, source in self._history.sources.items()}
+        for name, view in self._history.views.items():
+            found[name] = parse_schema(view.schema)
+        return found
+
+    def program(self, view: str) -> ViewProgram:
+        """The compiled view; no Spark is needed for what was registered before."""
+        if view not in self._programs:
+            definition = self._history.views[view]
+            program = self._compile(view, definition.sql, None, definition.types)
+            if program.schema.ddl != definition.schema:
+                raise InternalError(
+                    f"view {view} compiles to ({program.schema.ddl}), "
+                    f"it was registered with ({definition.schema})"
+                )
+            self._programs[view] = program
+        return self._programs[view]
+
+    def order(self, views: Iterable[str]) -> list[str]:
+        """The views and the views they read, inputs first."""
+        ordered: dict[str, None] = {}
+
+        def visit(view: str) -> None:
+            if view in ordered:
+                return
+            for read in self.program(view).reads:
+                if read in self._history.views:
+                    visit(read)
+            ordered[view] = None
+
+        for view in views:
+            visit(view)
+        return list(ordered)
+
+    def means_the_same(self, view: str, sql: str, analyser: SparkAnalyser) -> bool:
+        """Whether a text is another way to write a stored view."""
+        again = self._compile(view, sql, analyser, {})
+        return again.fingerprint == self._history.views[view].fingerprint
+
+    def define(
+        self, name: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
+    ) -> ViewDefinition:
+        """Compile a new view and check that Spark understands its text as we do."""
+        program = self._compile(name, sql, analyser, {})
+        theirs = self._ask_spark(sql, analyser, program.reads)
+        ours = program.schema
+        same = [f.type for f in theirs] == [f.type for f in ours]
+        if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
+            raise Unsupported(
+                "a construct of this query",
+                position=f"view {name}",
+                reason=f"it was read as ({ours.ddl}), Spark reads it as ({theirs.ddl})",
+                rewrite="name every column with AS, and write the construct in another way",
+            )
+        self._programs[name] = program
+        return ViewDefinition(name, sql, ours.ddl, program.types, program.fingerprint, functions)
+
+    def _compile(
+        self, name: str, sql: str, analyser: SparkAnalyser | None, known: Mapping[str, str]
+    ) -> ViewProgram:
+        schemas = self.schemas()
+        judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
+        parsed = parse_view(sql, schemas, f"view {name}", judge)
+        return compile_view(name, sql, lambda: parsed.plan, schemas, analyser, known)
+
+    def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
+        """The columns of the user's own text; its errors are Spark's."""
+        schemas = self.schemas()
+        return analyser.original(sql, {name: schemas[name] for name in reads})
