@@ -70,8 +70,7 @@ class Pipeline:
 
     def register_views(self, flow: IncrementalFlow) -> None:
         """Declare the views in a flow that has the sources; the same again is a no-op."""
-        for view in self.views:
-            flow.register_view(view.name, view.sql)
+        flow.register_views({view.name: view.sql for view in self.views})
 
 
 def load_pipeline(folder: str | Path) -> Pipeline:

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.batch import DeltaBatch
+from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.core import Engine
@@ -149,12 +150,26 @@ class IncrementalFlow:
         SQL that does not parse is `SqlError`, an unknown table or column `UnknownName`, SQL that
         is not maintained `Unsupported` or `NotIncremental`; then nothing is registered.
         """
+        self.register_views({check_relation_name(name, "view"): sql}, hydrate=hydrate)
+
+    @_spark_left_alone
+    def register_views(self, views: Mapping[str, str], *, hydrate: bool = False) -> None:
+        """Declare views by name, given in whatever order; they may read each other.
+
+        As `register_view`, with all of them registered or none; a circle is a `UserError`.
+        """
         engine = self._engine
-        if not isinstance(sql, str):
-            raise UserError("a view's SQL is text", where=f"view {name}", fix="give a SELECT")
-        engine.add_view(name, sql)
-        if hydrate and not engine.history.states[engine.catalog.view_name(name)].upto:
-            engine.tick({}, pull=False, hydrate=True, views=[name])
+        texts = {}
+        for name, sql in views.items():
+            check_relation_name(name, "view")
+            if not isinstance(sql, str):
+                raise UserError("a view's SQL is text", where=f"view {name}", fix="give a SELECT")
+            texts[name] = ViewText(name, sql, f"view {name}")
+        engine.add_views({name: views[name] for name in reading_order(texts)})
+        states = engine.history.states
+        fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
+        if hydrate and fresh:
+            engine.tick({}, pull=False, hydrate=True, views=fresh)
 
     @_spark_left_alone
     def register_function(

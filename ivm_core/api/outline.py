@@ -53,10 +53,9 @@ def outline_views(
     `DuplicateName`, `SqlError`, `UnknownName`, `Unsupported`; a cycle is a `UserError`.
     """
     _check_names(sources, views)
-    spelled = {name.casefold(): name for name in views}
     catalog = dict(sources)
     outlines = []
-    for name in _ordered(views, spelled):
+    for name in reading_order(views):
         text = views[name]
         parsed = parse_view(text.sql, catalog, text.where)
         columns = parsed.plan.columns
@@ -83,7 +82,9 @@ def _check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -
         taken[name.casefold()] = f"{kind} {name}"
 
 
-def _ordered(views: Mapping[str, ViewText], spelled: Mapping[str, str]) -> list[str]:
+def reading_order(views: Mapping[str, ViewText]) -> list[str]:
+    """Names of the views, inputs first; a circle is a `UserError`."""
+    spelled = {name.casefold(): name for name in views}
     reads = {name: _views_in(text, spelled) for name, text in views.items()}
     ordered: dict[str, None] = {}
 

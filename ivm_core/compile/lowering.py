@@ -59,14 +59,18 @@ class Lowering:
         dirty: frozenset[str] = frozenset(),
         empty: frozenset[str] = frozenset(),
         *,
+        unsettled: frozenset[str] = frozenset(),
         exact: bool = False,
     ) -> None:
         """`catalog` has the schema of every scanned relation, `types` those of joins by text.
 
-        `exact` spells out sums whose value in Spark depends on the order of rows.
+        `unsettled` are relations whose rows before the tick come with rows that are gone and the
+        deletions that cancel them. `exact` spells out sums whose value in Spark depends on the
+        order of rows.
         """
         self.dirty = dirty
         self.empty = empty
+        self.unsettled = unsettled
         self.exact = exact
         self._catalog = catalog
         self._types = types
@@ -97,12 +101,17 @@ class Lowering:
         return is_total(scalar, node, self._catalog)
 
     def has_phantoms(self, node: Node, form: Form) -> bool:
-        """A join of two changed inputs has them, and what passes its rows on unsettled."""
-        if form is Form.PLAIN or form is Form.OLD:
+        """Whether rows that were never there, or are gone, stand beside what cancels them.
+
+        A join of two changed inputs has such rows, an unsettled relation, and what passes on
+        theirs. A relation's own change has none.
+        """
+        if form is Form.PLAIN:
             return False
+        if isinstance(node, Scan):
+            return form is not Form.DELTA and node.relation in self.unsettled
         if isinstance(node, Join):
-            changed = [part for part in node.parts if is_dirty(part.relations, self)]
-            return len(changed) > 1 or any(self.has_phantoms(part, form) for part in changed)
+            return self._join_has_phantoms(node, form)
         if isinstance(node, Filter):
             if not self.is_total(node.predicate, node.input):
                 return False
@@ -112,6 +121,17 @@ class Lowering:
                 return False
             return self.has_phantoms(node.input, form)
         return any(self.has_phantoms(child, form) for child in node.inputs)
+
+    def _join_has_phantoms(self, node: Join, form: Form) -> bool:
+        changed = [part for part in node.parts if is_dirty(part.relations, self)]
+        if form is Form.DELTA and not changed:
+            return False
+        if form is not Form.OLD and len(changed) > 1:
+            return True
+        # in a delta, the parts that did not change are read as they were before
+        forms = [form if part in changed else Form.OLD for part in node.parts]
+        pairs = zip(node.parts, forms, strict=True)
+        return any(self.has_phantoms(part, theirs) for part, theirs in pairs)
 
 
 def _check(node: Node, form: Form, query: exp.Query) -> None:

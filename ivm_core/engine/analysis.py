@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException, ParseException
 
 from ivm_core.engine.evaluation import spark_message
-from ivm_core.model.errors import NotIncremental, SqlError, UnknownName, Unsupported, UserError
+from ivm_core.model.errors import (
+    DuplicateName,
+    InvalidName,
+    NotIncremental,
+    SqlError,
+    UnknownName,
+    Unsupported,
+    UserError,
+)
 from ivm_core.operators.arrow_types import from_spark, from_spark_type
 
 if TYPE_CHECKING:
@@ -52,6 +60,9 @@ class SparkAnalyser:
                 where=self._where,
                 fix="correct the query; the message is Spark's own",
             ) from error
+        except (InvalidName, DuplicateName) as error:
+            where = f"{self._where}, {error.where}" if error.where else self._where
+            raise type(error)(error.what, where, error.fix) from error
 
     def types_of(self, sql: str, relations: Mapping[str, Schema]) -> list[DataType]:
         """Types of the columns of a query of ours."""

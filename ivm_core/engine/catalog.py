@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from ivm_core.model.errors import DuplicateName, InternalError, UnknownName, Uns
 from ivm_core.model.schema import Schema, parse_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ivm_core.engine.analysis import SparkAnalyser
     from ivm_core.engine.history import History
@@ -25,12 +26,13 @@ class Catalog:
         """Views are compiled when they are first asked for."""
         self._history = history
         self._programs: dict[str, ViewProgram] = {}
+        self._drafts: dict[str, ViewDefinition] = {}
 
     # --- names ---
 
     def stored_name(self, name: str) -> str | None:
         """The name under which a source or view is stored, whatever its case."""
-        known = [*self._history.sources, *self._history.views]
+        known = [*self._history.sources, *self._history.views, *self._drafts]
         return next((each for each in known if each.casefold() == name.casefold()), None)
 
     def refuse_taken(self, name: str) -> None:
@@ -60,7 +62,7 @@ class Catalog:
     def schemas(self) -> dict[str, Schema]:
         """Schemas of sources and views by name."""
         found = {name: source.schema for name, source in self._history.sources.items()}
-        for name, view in self._history.views.items():
+        for name, view in {**self._history.views, **self._drafts}.items():
             found[name] = parse_schema(view.schema)
         return found
 
@@ -98,9 +100,21 @@ class Catalog:
         again = self._compile(view, sql, analyser, {})
         return again.fingerprint == self._history.views[view].fingerprint
 
-    def define(
+    @contextmanager
+    def drafting(self) -> Iterator[dict[str, ViewDefinition]]:
+        """Views that are drafted within can be read by the next; afterwards they are forgotten."""
+        try:
+            yield self._drafts
+        except BaseException:
+            for name in self._drafts:
+                self._programs.pop(name, None)
+            raise
+        finally:
+            self._drafts = {}
+
+    def draft(
         self, name: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
-    ) -> ViewDefinition:
+    ) -> None:
         """Compile a new view and check that Spark understands its text as we do."""
         program = self._compile(name, sql, analyser, {})
         theirs = self._ask_spark(sql, analyser, program.reads)
@@ -114,7 +128,9 @@ class Catalog:
                 rewrite="name every column with AS, and write the construct in another way",
             )
         self._programs[name] = program
-        return ViewDefinition(name, sql, ours.ddl, program.types, program.fingerprint, functions)
+        self._drafts[name] = ViewDefinition(
+            name, sql, ours.ddl, program.types, program.fingerprint, functions
+        )
 
     def _compile(
         self, name: str, sql: str, analyser: SparkAnalyser | None, known: Mapping[str, str]

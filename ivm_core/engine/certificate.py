@@ -40,6 +40,7 @@ def certificate(
         before = Digest.parse(history.source_digests.get(name) or Digest.zero().hex)
         sources[name] = {
             "rows_in": 0 if change is None else change.count,
+            "deletions": 0 if change is None else change.change.deletions,
             "digest": digest.hex,
             "state_digest": (before + digest).hex,
             "rows": history.source_rows.get(name, 0) + (0 if change is None else change.change.net),
@@ -49,6 +50,7 @@ def certificate(
         change_of = relations.produced.get(name)
         sources[name] = {
             "rows_in": 0 if change_of is None else change_of.count,
+            "deletions": 0 if change_of is None else change_of.deletions,
             "digest": "",
             "state_digest": "",
             "rows": history.source_rows.get(name, 0) + (0 if change_of is None else change_of.net),

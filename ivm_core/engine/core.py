@@ -34,7 +34,6 @@ from ivm_core.model.errors import (
     TickFailed,
     UserError,
 )
-from ivm_core.model.names import check_relation_name
 from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog
 
@@ -127,10 +126,18 @@ class Engine:
         self.begin_writing()
         self._append("source", self.history.tick, source.body)
 
-    def add_view(self, name: str, sql: str) -> None:
-        """Declare a view; the same again is nothing, another under its name is refused."""
-        check_relation_name(name, "view")
+    def add_views(self, views: Mapping[str, str]) -> None:
+        """Declare views, inputs first; the same again is nothing, another one is refused."""
         self.refresh()
+        with self.catalog.drafting() as drafts:
+            for name, sql in views.items():
+                self._draft(name, sql)
+            if drafts:
+                self.begin_writing()
+            for definition in drafts.values():
+                self._append("view", self.history.tick, definition.body)
+
+    def _draft(self, name: str, sql: str) -> None:
         taken = self.catalog.stored_name(name)
         if taken is not None and taken in self.history.views:
             stored = self.history.views[taken].sql
@@ -145,10 +152,7 @@ class Engine:
                 )
             return
         self.catalog.refuse_taken(name)
-        called = self.functions.called_in(sql)
-        definition = self.catalog.define(name, sql, self._analyser(name), called)
-        self.begin_writing()
-        self._append("view", self.history.tick, definition.body)
+        self.catalog.draft(name, sql, self._analyser(name), self.functions.called_in(sql))
 
     def _analyser(self, view: str) -> SparkAnalyser:
         return SparkAnalyser(self.gears, f"view {view}")
@@ -331,6 +335,9 @@ class Engine:
             if isinstance(error, IvmError):
                 raise
             raise _unforeseen(error) from error
+        finally:
+            if self._gears is not None:
+                self._gears.release()
         evaluated = time.perf_counter()
         body = certificate(
             self.history,

@@ -97,9 +97,17 @@ class ViewEvaluation:
             self._changes[name] = self.relations.localised(change, name)
         return self._changes[name]
 
-    def lowering(self, dirty: frozenset[str]) -> Lowering:
+    def lowering(self, dirty: frozenset[str], unsettled: frozenset[str]) -> Lowering:
         """The renderer for a set of changed relations."""
-        return Lowering(self.catalog, self.types, dirty, self._empty(dirty))
+        empty = self._empty(dirty)
+        return Lowering(self.catalog, self.types, dirty, empty, unsettled=unsettled)
+
+    def has_gone_rows(self, name: str, upto: int) -> bool:
+        """Whether the files of a relation may hold rows that are gone, up to a tick."""
+        if name in self.inner:
+            # a hydration gives it its first rows; later ones are not counted
+            return not self.hydrates
+        return self.relations.has_gone_rows(name, upto)
 
     def _dirty(self, stage: StageProgram) -> frozenset[str]:
         if self.hydrates:

@@ -47,7 +47,45 @@ PINNED = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+# Rules that pay for themselves on large inputs only. On a few rows in memory their cost is all that
+# counts: they look again and again at every expression, and a predicate that is pushed
+# down brings a copy of all it is computed from. Rules that a plan can't run without are not here.
+LEFT_OUT = (
+    *(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in (
+            "BooleanSimplification",
+            "CombineConcats",
+            "ConstantFolding",
+            "FoldablePropagation",
+            "InferFiltersFromConstraints",
+            "NullDownPropagation",
+            "NullPropagation",
+            "OptimizeCsvJsonExprs",
+            "OptimizeUpdateFields",
+            "PruneFilters",
+            "PushDownPredicates",
+            "PushFoldableIntoBranches",
+            "PushPredicateThroughNonJoin",
+            "RemoveNoopOperators",
+            "RemoveRedundantAliases",
+            "ReorderAssociativeOperator",
+            "SimplifyBinaryComparison",
+            "SimplifyCasts",
+            "SimplifyConditionals",
+            "UnwrapCastInBinaryComparison",
+        )
+    ),
+    *(
+        f"org.apache.spark.sql.execution.datasources.{rule}"
+        for rule in ("PruneFileSourcePartitions", "PushVariantIntoScan", "SchemaPruning")
+    ),
+    "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
+    "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
+    "org.apache.spark.sql.delta.stats.PrepareDeltaScan",
+)
 LOW = {
+    "spark.sql.optimizer.excludedRules": ",".join(LEFT_OUT),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -107,14 +145,16 @@ class Gears:
         self.low = _session(spark, {**PINNED, **LOW})
         self.high = _session(spark, {**PINNED, **HIGH})
         self.statements = 0
+        self._on_hand: dict[str, LocalRows] = {}
         # what Spark refuses is raised with its text; it need not be logged as well
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
     def rows(self, sql: str, relations: Mapping[str, Rows], schema: Schema) -> pa.Table:
         """Run in the low gear; the result on the driver, with the schema's types."""
-        with self._bound(self.low, relations):
-            self.statements += 1
-            table = self.low.sql(sql).toArrow()
+        for name, bound in relations.items():
+            self._take(name, bound)
+        self.statements += 1
+        table = self.low.sql(sql).toArrow()
         return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
 
     def write(
@@ -124,7 +164,7 @@ class Gears:
 
         `schema` has the columns that are written; a `_weight` among them counts in the digest.
         """
-        with self._bound(self.high, relations):
+        with self._bound(relations):
             return self.write_frame(self.high.sql(sql), schema, target, tick)
 
     def write_frame(self, frame: DataFrame, schema: Schema, target: str, tick: int) -> Written:
@@ -185,19 +225,32 @@ class Gears:
         """A frame of bound rows in one of the sessions."""
         return self._frame(session, rows)
 
+    def release(self) -> None:
+        """Let go of the rows that the low gear has on hand for the next statement of a tick."""
+        for name in self._on_hand:
+            self.low.catalog.dropTempView(quote(name))
+        self._on_hand.clear()
+
+    def _take(self, name: str, rows: Rows) -> None:
+        """Bind rows in the low gear, unless they are on hand from the statement before."""
+        known = self._on_hand.get(name)
+        if known is not None and isinstance(rows, LocalRows) and known.table is rows.table:
+            return
+        # one partition by declaration, so that no exchange is planned
+        self._frame(self.low, rows).coalesce(1).createOrReplaceTempView(quote(name))
+        self._on_hand.pop(name, None)
+        if isinstance(rows, LocalRows):
+            self._on_hand[name] = rows
+
     @contextmanager
-    def _bound(self, session: SparkSession, relations: Mapping[str, Rows]) -> Iterator[None]:
+    def _bound(self, relations: Mapping[str, Rows]) -> Iterator[None]:
         for name, rows in relations.items():
-            frame = self._frame(session, rows)
-            if session is self.low:
-                # one partition by declaration, so that no exchange is planned
-                frame = frame.coalesce(1)
-            frame.createOrReplaceTempView(quote(name))
+            self._frame(self.high, rows).createOrReplaceTempView(quote(name))
         try:
             yield
         finally:
             for name in relations:
-                session.catalog.dropTempView(quote(name))
+                self.high.catalog.dropTempView(quote(name))
 
     @staticmethod
     def _frame(session: SparkSession, rows: Rows) -> DataFrame:

@@ -40,6 +40,8 @@ class History:
     pins: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Followed sources: the version that the newest tick has read."""
     pins_at: dict[int, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    first_deletion: dict[str, int] = field(default_factory=dict)
+    """Fed sources and views: the first tick that took rows away."""
     batches: dict[str, int] = field(default_factory=dict)
     """Batch ids of producers and the tick that took them."""
     pending: Entry | None = None
@@ -92,6 +94,9 @@ class History:
         self.pending = None
         self.committed.add(entry.tick, entry.epoch)
         self.commits[entry.tick] = body
+        for name, each in (*body["views"].items(), *body["sources"].items()):
+            if each["deletions"]:
+                self.first_deletion.setdefault(name, entry.tick)
         for name, view in body["views"].items():
             if not view["skipped"]:
                 self.states[name] = ViewState(entry.tick, view["state_digest"], view["rows"])

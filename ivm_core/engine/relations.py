@@ -117,6 +117,16 @@ class TickRelations:
             return 0 if version is None else self.followed[name].rows(version)
         return self.trace(name).rows_estimate(self.history.committed, at)
 
+    def has_gone_rows(self, name: str, upto: int) -> bool:
+        """Whether deletions stand beside the rows that they cancel, up to a tick."""
+        if name in CLOCKS or self._is_followed(name):
+            return False
+        deletions = self.history.first_deletion.get(name)
+        if deletions is not None and deletions <= upto:
+            return True
+        produced = self.produced.get(name) if upto == self.tick else None
+        return produced is not None and produced.deletions > 0
+
     def old(
         self, name: str, at: int, columns: Sequence[str] | None = None, limit: Limit | None = None
     ) -> pa.Table | None:

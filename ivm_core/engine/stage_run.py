@@ -73,14 +73,15 @@ class StageRun(ABC):
         self.stage = stage
         self.dirty = dirty
         self.relations = view.relations
-        self.lowering = view.lowering(dirty)
+        self.lowering = view.lowering(dirty, self._unsettled())
         self.form = Form.NEW if view.hydrates else Form.DELTA
         self.way = "delta"
         self.change: Change | None = None
         self.digest = Digest.zero()
         self._unstored: list[tuple[Trace, pa.Table]] = []
         inlined = tuple((name, each.key) for name, each in sorted(view.inlined.items()))
-        self._key = (stage.stage.relation, self.form, dirty, self.lowering.empty, inlined)
+        rendering = (dirty, self.lowering.empty, self.lowering.unsettled)
+        self._key = (stage.stage.relation, self.form, rendering, inlined)
 
     @property
     def gears(self) -> Gears:
@@ -196,6 +197,10 @@ class StageRun(ABC):
         return query
 
     # --- what statements read ---
+
+    def _unsettled(self) -> frozenset[str]:
+        """Relations that this gear binds with rows that are gone and what cancels them."""
+        return frozenset()
 
     def _inputs(
         self, statement: Statement, reach: Reach, keys: pa.Table | None = None
@@ -397,6 +402,11 @@ class HighGearRun(StageRun):
 
     def _final(self, query: exp.Query | None) -> exp.Query | None:
         return None if query is None else consolidated(query, _types(self.stage.output))
+
+    def _unsettled(self) -> frozenset[str]:
+        last = self.relations.tick if self.view.hydrates else self.view.upto
+        reads = self.stage.stage.body.relations
+        return frozenset(name for name in reads if self.view.has_gone_rows(name, last))
 
     def _before(
         self,

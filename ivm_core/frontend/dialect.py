@@ -9,6 +9,7 @@ aggregates that views maintain. String literals have the value that Spark gives 
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
@@ -77,11 +78,14 @@ class Verbatim(Spark):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
         def tokenize(self, sql: str) -> list[Token]:
-            """The tokens, with the values of strings worked out here."""
+            """The tokens, with the values of strings and the meaning of WINDOW worked out here."""
             tokens = super().tokenize(sql)
-            for token in tokens:
+            for token, following in zip_longest(tokens, tokens[1:]):
                 if token.token_type == TokenType.STRING:
                     token.text = string_value(sql[token.start : token.end + 1])
+                called = following is not None and following.token_type == TokenType.L_PAREN
+                if token.token_type == TokenType.WINDOW and called:
+                    token.token_type = TokenType.VAR  # the function, wherever it stands
             return tokens
 
     class Parser(SparkParser):

@@ -14,6 +14,7 @@ from ivm_core.model.errors import position
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SYNONYMS = {"MINUS": "EXCEPT"}
 NO_KEYWORDS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER})
 
 
@@ -24,7 +25,7 @@ class Positions:
         """The text of one statement."""
         self._sql = sql
         self._words = [
-            (word, token.start)
+            (SYNONYMS.get(word, word), token.start)
             for token in sqlglot.tokenize(sql, dialect=Verbatim)
             if token.token_type not in NO_KEYWORDS
             for word in token.text.upper().split()

@@ -33,6 +33,7 @@ MODIFIERS = (
     ("match", "MATCH_RECOGNIZE"),
 )
 GROUPINGS = ("rollup", "cube", "grouping_sets", "all", "totals")
+GROUPING_CALLS = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,15 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
         rewrite = "GROUP BY the columns and take MIN or MAX of the rest"
         yield Finding("DISTINCT ON", node, rewrite, "DISTINCT")
     if isinstance(node, exp.Group):
-        for key in GROUPINGS:
-            if node.args.get(key):
-                name = f"GROUP BY {key.upper().replace('_', ' ')}"
-                rewrite = "write one GROUP BY per grouping, joined by UNION ALL"
-                yield Finding(name, node, rewrite, "GROUP BY")
+        names = [key.upper().replace("_", " ") for key in GROUPINGS if node.args.get(key)]
+        names += [
+            GROUPING_CALLS[kind]
+            for each in node.expressions
+            if (kind := type(each)) in GROUPING_CALLS
+        ]
+        for name in names:
+            rewrite = "write one GROUP BY per grouping, joined by UNION ALL"
+            yield Finding(f"GROUP BY {name}", node, rewrite, "GROUP BY")
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
         yield Finding(
             f"the table function {called(node.this)}", node, "push the rows into a source"

@@ -75,6 +75,42 @@ def test_views_stand_on_views_in_any_order_of_sources(flow: IncrementalFlow) -> 
     assert_exact(flow)
 
 
+def test_views_are_given_in_any_order(flow: IncrementalFlow) -> None:
+    flow.register_source("a", "x INT")
+    flow.tick("a", [(1,), (2,)])
+    views = {
+        "top": "SELECT SUM(x) AS total FROM middle",
+        "middle": "SELECT x FROM Low WHERE x > 2",
+        "low": "WITH top AS (SELECT x + 1 AS x FROM a) SELECT x FROM top",
+    }
+    flow.register_views(views, hydrate=True)
+    assert rows(flow.snapshot("top")) == [(3,)]
+    assert flow.current_tick == 2
+    before = log_of(flow)
+    flow.register_views({"more": "SELECT x FROM low", **views})
+    assert len(log_of(flow)) == len(before) + 1
+    flow.tick("a", [(5,)])
+    assert_exact(flow)
+
+
+def test_of_several_views_all_are_registered_or_none(flow: IncrementalFlow) -> None:
+    flow.register_source("a", "x INT")
+    before = log_of(flow)
+    for wrong, error in (
+        ("SELECT y FROM good", UnknownName),
+        ("SELECT x FROM wrong", UserError),
+        ("SELECT g.x FROM good g JOIN other o ON g.x = o.x", UserError),
+    ):
+        views = {"good": "SELECT x FROM a", "wrong": wrong, "other": "SELECT x FROM wrong"}
+        with pytest.raises(error):
+            flow.register_views(views)
+        assert log_of(flow) == before
+        assert flow.views == ()
+    flow.register_view("good", "SELECT x + 1 AS x FROM a")
+    flow.tick("a", [(1,)])
+    assert rows(flow.snapshot("good")) == [(2,)]
+
+
 def test_names_are_found_whatever_their_case(shop: IncrementalFlow) -> None:
     shop.register_view("loud", "SELECT ID, Customer FROM ORDERS WHERE AMOUNT > 1")
     shop.tick("Orders", [(1, "ann", 20)])
@@ -95,7 +131,7 @@ def test_names_are_found_whatever_their_case(shop: IncrementalFlow) -> None:
 )
 def test_cycles_and_unknown_relations_are_refused(sql: str, shop: IncrementalFlow) -> None:
     before = log_of(shop)
-    with pytest.raises((UnknownName, Unsupported)):
+    with pytest.raises((UserError, Unsupported)):
         shop.register_view("itself", sql)
     assert log_of(shop) == before
     assert "itself" not in shop.views

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ivm_core.model.digest import Digest
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.netting import net
+from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.row_identity import digest_of
 from tests.sql.bags import identity
 
@@ -76,7 +76,7 @@ def test_netting_parts_first_changes_nothing(drawn: tuple[Schema, ZSet, ZSet]) -
     schema, one, other = drawn
     parts = [table(schema, one), table(schema, other)]
     whole = net(pa.concat_tables(parts), schema)
-    again = net(pa.concat_tables([net(part, schema) for part in parts]), schema)
+    again = net(stacked(*(net(part, schema) for part in parts)), schema)
     assert weights(schema, whole) == weights(schema, again)
 
 

@@ -218,7 +218,9 @@ def value_of(tree: exp.Expression, of: DataType) -> Any:
         parts = zip(of.fields, tree.expressions, strict=True)
         return {name: value_of(_bare(each), kind) for (name, kind), each in parts}
     if isinstance(tree, exp.Neg):
-        return -value_of(tree.this, of)
+        value = value_of(tree.this, of)
+        # a minus sign in front of a Decimal would round it
+        return value.copy_negate() if isinstance(value, Decimal) else -value
     if not isinstance(tree, exp.Literal):
         raise ValueError(f"not a literal: {tree.sql('spark')}")
     return scalar(tree.this, of)

@@ -1,12 +1,18 @@
-"""Every titled case of `cases/*.sql`, tick by tick against Spark."""
+"""Every titled case of `cases/*.sql`, tick by tick against Spark.
+
+Cases are small, so they run in the low gear; a few that change every day, and all of them at night,
+run with every stage in the high gear.
+"""
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ivm_core.engine.evaluation import ViewEvaluation
 from tests.sql.case_format import read_cases
 from tests.sql.runner import run_case
 
@@ -22,6 +28,29 @@ CASES = [
 ]
 
 
+GONE = [case for case in CASES if str(case.id).startswith("rows_that_are_gone")]
+EVERY = 12
+TODAY = date.today().toordinal() % EVERY
+
+
+@pytest.fixture
+def high_gear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ViewEvaluation, "_why_high", lambda *_: "the test wants it")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_case(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark)
+
+
+@pytest.mark.usefixtures("high_gear")
+@pytest.mark.parametrize("case", GONE + CASES[TODAY::EVERY])
+def test_some_cases_in_the_high_gear(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark, thorough=False)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("high_gear")
+@pytest.mark.parametrize("case", CASES)
+def test_all_cases_in_the_high_gear(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark)
