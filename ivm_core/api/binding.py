@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ivm_core.api.frame_columns import arrow_column, pandas_column
@@ -22,6 +23,7 @@ from ivm_core.api.row_values import (
     named_differences,
     shown,
 )
+from ivm_core.engine.evaluation import spark_message
 from ivm_core.model.errors import BatchError, ConstraintViolation
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import BIGINT
@@ -91,7 +93,7 @@ class Binder:
                     for each in content
                 ]
         if isinstance(content, DataFrame):
-            content = content.toArrow()
+            content = self._collected(content)
         columns, weights = (
             self._from_rows(part, content, schema)
             if isinstance(content, list)
@@ -110,6 +112,16 @@ class Binder:
             return pa.table(columns, schema=arrow_schema(schema))
         table = pa.table([*columns, weights], schema=arrow_schema(schema, weight=True))
         return table.filter(pc.not_equal(table.column(WEIGHT), 0))
+
+    def _collected(self, frame: DataFrame) -> pa.Table:
+        try:
+            return frame.toArrow()
+        except PySparkException as error:
+            raise BatchError(
+                f"the DataFrame can't be evaluated: {spark_message(error)}",
+                self._where,
+                "correct the DataFrame; the message is Spark's own",
+            ) from error
 
     def _from_rows(
         self, part: Part, rows: list[Any], schema: Schema

@@ -18,7 +18,14 @@ from ivm_core.engine.functions import Function
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.watching import Watch
-from ivm_core.model.errors import ClosedFlow, NotIncremental, Unsupported, UserError, WrongThread
+from ivm_core.model.errors import (
+    ClosedFlow,
+    NotIncremental,
+    UnknownName,
+    Unsupported,
+    UserError,
+    WrongThread,
+)
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import parse_schema
 from ivm_core.model.types import FLOAT_KINDS
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.engine.summary import StepSummary
+    from ivm_core.model.schema import Schema
 
 NO_KEYS = FLOAT_KINDS | {"ARRAY", "STRUCT"}
 P = ParamSpec("P")
@@ -117,7 +125,10 @@ class IncrementalFlow:
             options: dict[str, Any] = {}
         else:
             table = FollowedTable(engine.table_location(str(delta_table)))
-            columns = table.schema()
+            known = engine.catalog.declared(name)
+            is_known = known is not None and known.options.get("table") == table.location.uri
+            # a table whose schema has changed since is told by the tick that reaches the change
+            columns = known.schema if known is not None and is_known else table.schema()
             if schema is not None and parse_schema(schema, where).ddl != columns.ddl:
                 raise UserError(
                     f"the Delta table has the columns ({columns.ddl}), not ({schema})",
@@ -126,11 +137,12 @@ class IncrementalFlow:
                 )
             kind = DELTA
             options = {"table": table.location.uri}
-        given = [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
-        keys = tuple(columns.field(str(key)).name for key in given)
+        keys = _key_columns(primary_key, columns, where)
         if len(set(keys)) != len(keys):
             raise UserError(
-                f"the primary key ({', '.join(keys)}) names a column twice", where=where
+                f"the primary key ({', '.join(keys)}) names a column twice",
+                where=where,
+                fix="name each column once",
             )
         for key in keys:
             if columns.field(key).type.kind in NO_KEYS:
@@ -218,6 +230,10 @@ class IncrementalFlow:
         engine = self._engine
         if isinstance(views, str):
             views = [views]
+        if views is not None and not isinstance(views, list | tuple | set | frozenset):
+            raise UserError(
+                f"views={views!r} is not a list of names", where="views=", fix="give views=[…]"
+            )
         if batch_id is not None and not (isinstance(batch_id, str) and batch_id):
             raise UserError(f"batch_id={batch_id!r} is not a text", where="batch_id=")
         given = _given(changes, delta)
@@ -371,3 +387,23 @@ def _given(
             fix='call tick("source", changes) or tick({"source": changes})',
         )
     return changes
+
+
+def _key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:
+    """The names of a primary key as the schema spells them."""
+    names = [given] if isinstance(given, str) else [] if given is None else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise UserError(
+            f"the primary key {given!r} is not a list of columns",
+            where=where,
+            fix='give names such as ["id"]',
+        )
+    known = {name.casefold(): name for name in columns.names}
+    for name in names:
+        if name.casefold() not in known:
+            raise UnknownName(
+                f"the primary key names {name}, which is no column",
+                where=where,
+                fix=f"the columns are: {', '.join(columns.names)}",
+            )
+    return tuple(known[name.casefold()] for name in names)

@@ -191,7 +191,10 @@ def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook)
     names = physical_names(aggregate.columns)
     accumulators = tuple(
         accumulator_for(
-            call.function, None if call.argument is None else body[call.argument], physical
+            call.function,
+            None if call.argument is None else body[call.argument],
+            physical,
+            f"view {stage.relation.split('#')[0]}",
         )
         for call, physical in zip(aggregate.calls, names[len(aggregate.keys) :], strict=True)
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ivm_core.engine.analysis import SparkAnalyser
+    from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.history import History
 
 
@@ -30,10 +31,19 @@ class Catalog:
 
     # --- names ---
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What is declared in the flow's log."""
+        return frozenset((*self._history.sources, *self._history.views))
+
     def stored_name(self, name: str) -> str | None:
         """The name under which a source or view is stored, whatever its case."""
         known = [*self._history.sources, *self._history.views, *self._drafts]
         return next((each for each in known if each.casefold() == name.casefold()), None)
+
+    def declared(self, source: str) -> SourceDefinition | None:
+        """The source of that name, whatever its case, if there is one."""
+        return self._history.sources.get(self.stored_name(source) or "")
 
     def refuse_taken(self, name: str) -> None:
         """`DuplicateName` for a name that a source or view has."""
@@ -94,6 +104,11 @@ class Catalog:
         for view in views:
             visit(view)
         return list(ordered)
+
+    def sources_of(self, views: Iterable[str]) -> frozenset[str]:
+        """The sources that views read, themselves or through other views."""
+        reads = (read for view in self.order(views) for read in self.program(view).reads)
+        return frozenset(read for read in reads if read in self._history.sources)
 
     def means_the_same(self, view: str, sql: str, analyser: SparkAnalyser) -> bool:
         """Whether a text is another way to write a stored view."""

@@ -123,19 +123,27 @@ class Engine:
                 )
             return
         self.catalog.refuse_taken(source.name)
+        known = self.catalog.names
         self.begin_writing()
-        self._append("source", self.history.tick, source.body)
+        if self.catalog.names != known:
+            self.add_source(source)  # someone has declared something meanwhile: look again
+        else:
+            self._append("source", self.history.tick, source.body)
 
     def add_views(self, views: Mapping[str, str]) -> None:
         """Declare views, inputs first; the same again is nothing, another one is refused."""
         self.refresh()
+        known = self.catalog.names
         with self.catalog.drafting() as drafts:
             for name, sql in views.items():
                 self._draft(name, sql)
             if drafts:
                 self.begin_writing()
-            for definition in drafts.values():
-                self._append("view", self.history.tick, definition.body)
+            if self.catalog.names == known:
+                for definition in drafts.values():
+                    self._append("view", self.history.tick, definition.body)
+                return
+        self.add_views(views)  # someone has declared something meanwhile: look again
 
     def _draft(self, name: str, sql: str) -> None:
         taken = self.catalog.stored_name(name)
@@ -245,10 +253,9 @@ class Engine:
         tick = self.history.tick + 1
         moment = self._logical_time(logical_time)
         notes: list[str] = []
-        if pull:
-            pins, notes = self.followed.newest()
-        elif hydrate:
-            pins, notes = self.followed.newest(only_unread=True)
+        if pull or hydrate:
+            needed = self.catalog.sources_of(selected)
+            pins, notes = self.followed.newest(needed, only_unread=not pull)
         staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
         try:
             staged = {name: staging.stage(batch) for name, batch in batches.items()}

@@ -112,4 +112,13 @@ def _add_code(code: Any, digest: Any) -> None:
         if hasattr(constant, "co_code"):
             _add_code(constant, digest)
         else:
-            digest.update(repr(constant).encode())
+            digest.update(_stable(constant).encode())
+
+
+def _stable(constant: Any) -> str:
+    """The text of a constant; the order of a set's members is another in every process."""
+    if isinstance(constant, frozenset):
+        return f"frozenset({sorted(map(_stable, constant))})"
+    if isinstance(constant, tuple):
+        return f"({', '.join(map(_stable, constant))})"
+    return repr(constant)

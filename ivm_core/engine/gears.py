@@ -82,7 +82,6 @@ LEFT_OUT = (
     ),
     "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
     "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
-    "org.apache.spark.sql.delta.stats.PrepareDeltaScan",
 )
 LOW = {
     "spark.sql.optimizer.excludedRules": ",".join(LEFT_OUT),

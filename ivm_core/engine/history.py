@@ -75,9 +75,11 @@ class History:
         self.epoch = max(self.epoch, entry.epoch)
         if entry.kind == "source":
             source = SourceDefinition.parse(entry.body)
+            self._refuse_second(source.name)
             self.sources[source.name] = source
         elif entry.kind == "view":
             view = ViewDefinition.parse(entry.body)
+            self._refuse_second(view.name)
             self.views[view.name] = view
             self.states[view.name] = ViewState()
         elif entry.kind == "intent":
@@ -88,6 +90,10 @@ class History:
             self._commit(entry)
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
+
+    def _refuse_second(self, name: str) -> None:
+        if name in self.sources or name in self.views:
+            raise InternalError(f"the tick log declares {name} twice")
 
     def _commit(self, entry: Entry) -> None:
         body = entry.body

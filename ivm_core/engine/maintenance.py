@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.engine.stage_run import statements_of
 from ivm_core.model.errors import TickConflict
-from ivm_core.store.compaction import compact, merge_small
+from ivm_core.store.compaction import compact, merge_small, small_files, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
+    from ivm_core.store.trace import Trace
 
 SMALL_FILES = 32
 """A trace with more small files than this is compacted."""
@@ -40,8 +41,7 @@ def maintain(
         for source in history.sources.values():
             if source.kind == "fed":
                 trace = layout.source_rows(source.name, source.schema, source.primary_key)
-                if len(trace.table.files) > SMALL_FILES:
-                    done += merge_small(trace, history.committed)
+                done += _merge(trace, history)
     except TickConflict as conflict:
         log.warning("compaction is left for later: %s", conflict)
     return done
@@ -53,18 +53,25 @@ def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch
     for stage in program.stages:
         relation = stage.stage.relation
         if stage.stage.keeps_rows:
-            trace = layout.stage_rows(relation, stage.output)
-            if len(trace.table.files) > SMALL_FILES:
-                done += merge_small(trace, history.committed)
+            done += _merge(layout.stage_rows(relation, stage.output), history)
         if stage.stage.aggregate is None:
             continue
         statements = statements_of(stage)
         state = layout.stage_state(relation, statements.state_schema)
-        if len(state.table.files) <= SMALL_FILES:
+        if small_files(state, history.committed) <= SMALL_FILES:
             continue
         if state.rows_estimate(history.committed) > DRIVER_FOLD_ROWS:
             done += merge_small(state, history.committed)
         else:
             compact(state, history.committed, upto, epoch, statements.folded_state)
+            sweep(state)
             done.append(f"state of {relation} folded up to tick {upto}")
     return done
+
+
+def _merge(trace: Trace, history: History) -> list[str]:
+    if small_files(trace, history.committed) <= SMALL_FILES:
+        return []
+    merged = merge_small(trace, history.committed)
+    sweep(trace)
+    return merged

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.definitions import DELTA
-from ivm_core.model.errors import SourceReplaced
+from ivm_core.model.errors import IvmError, SourceReplaced
 from ivm_core.store.followed import FollowedTable
 from ivm_core.store.followed_log import SourceVersion
 from ivm_core.store.location import Location
@@ -61,11 +61,13 @@ class FollowedTables:
             raise _replaced(self._history.sources[name])
         return table
 
-    def newest(self, *, only_unread: bool = False) -> tuple[dict[str, Pin], list[str]]:
+    def newest(
+        self, needed: Collection[str], *, only_unread: bool = False
+    ) -> tuple[dict[str, Pin], list[str]]:
         """The versions that a tick reads, and what is out of the ordinary about them.
 
-        `SourceReplaced` for a table that was made again, or that can't be read on because its
-        schema changed right after what was read last.
+        `SourceReplaced` for a needed table that was made again, or that can't be read on because
+        its schema changed right after what was read last. Of others that is only told.
         """
         pins: dict[str, Pin] = {}
         notes: list[str] = []
@@ -73,11 +75,16 @@ class FollowedTables:
             before = self._history.pins.get(name)
             if source.kind != DELTA or (only_unread and before is not None):
                 continue
-            if before is None:
-                pins[name] = self._first(source)
-            else:
-                since = SourceVersion(before["table_id"], int(before["version"]))
-                pins[name] = self._next(source, since, notes)
+            try:
+                if before is None:
+                    pins[name] = self._first(source)
+                else:
+                    since = SourceVersion(before["table_id"], int(before["version"]))
+                    pins[name] = self._next(source, since, notes)
+            except IvmError as error:
+                if name in needed:
+                    raise
+                notes.append(f"{name} is not read on: {str(error).splitlines()[0]}")
         return pins, notes
 
     def _first(self, source: SourceDefinition) -> Pin:

@@ -297,7 +297,7 @@ class TickRelations:
         found = self.followed[name].read(version, list(schema.names), None)
         if found is None:
             frame = self.followed[name].spark_frame(self.gears.high, version)
-            found = frame.select(*schema.names).toArrow()
+            found = frame.select(*[quote(name) for name in schema.names]).toArrow()
         return found.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), found.num_rows))
 
 
@@ -310,4 +310,6 @@ def _with_weight(frame: Any, schema: Schema) -> Any:
 
     if frame is None:
         raise InternalError("a followed table gave no frame")
-    return frame.select(*schema.names, F.lit(1).cast("bigint").alias(WEIGHT))
+    return frame.select(
+        *[quote(name) for name in schema.names], F.lit(1).cast("bigint").alias(WEIGHT)
+    )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.engine.definitions import SourceDefinition
-    from ivm_core.engine.gears import Gears
+    from ivm_core.engine.gears import Gears, Written
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
     from ivm_core.model.digest import Digest
@@ -122,18 +122,20 @@ class Staging:
         self.has_written = True
         with _evaluating(source.name), _moved(batch.frame, gears.high) as frame:
             written = gears.write_frame(frame, schema, target, self._tick)
-        if written.deletions or self._repeats_keys(source, target, written.rows):
+        if written.deletions or self._repeats_keys(source, target, written):
             return None
         trace.adopt(self._tick, self._epoch)
         rows = StoredRows((target,), ticked(schema))
         return Staged(Change(rows, written.rows, 0, written.net), written.digest)
 
-    def _repeats_keys(self, source: SourceDefinition, target: str, rows: int) -> bool:
+    def _repeats_keys(self, source: SourceDefinition, target: str, written: Written) -> bool:
         if not source.primary_key:
             return False
+        if written.net != written.rows:
+            return True  # a weight other than one
         frame = self._gears().read(StoredRows((target,), ticked(weighted(source.schema))))
         keys = [quote(name) for name in source.primary_key]
-        return bool(frame.select(*keys).dropna().distinct().count() != rows)
+        return bool(frame.select(*keys).dropna().distinct().count() != written.rows)
 
 
 @contextmanager

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.reading import Reader
+from ivm_core.model.errors import UserError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.netting import net
 
@@ -39,6 +41,13 @@ class Watch(Generic[B]):
         self._engine = engine
         self._reader = Reader(engine)
         self.view, self._schema = self._reader.relation(view)
+        source = engine.history.sources.get(self.view)
+        if source is not None and source.kind == DELTA:
+            raise UserError(
+                f"{self.view} follows a Delta table, whose changes are not kept here",
+                where=f"source {self.view}",
+                fix="watch a view, or read the table's own change data feed",
+            )
         self.since = self._reader.checked(since, "since")
         self._wait = wait
         self._batch = batch

@@ -217,13 +217,19 @@ class LogicalTimeError(UserError):
 class HistoryLost(UserError):
     """Versions of a followed table that are gone (VACUUM, log retention) before they were read."""
 
-    default_fix = "hydrate again from the table as it is now"
+    default_fix = (
+        "register the table as a new source, and views over that one; views that don't read the "
+        "old one go on with tick(views=[…])"
+    )
 
 
 class SourceReplaced(UserError):
     """A followed table that was dropped and made again, or whose schema changed."""
 
-    default_fix = "register the table that is there now as a new source"
+    default_fix = (
+        "register the table that is there now as a new source, and views over that one; views that "
+        "don't read the old one go on with tick(views=[…])"
+    )
 
 
 # --- Refused SQL ---------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ from ivm_core.operators.exact_integer import ExactInteger
 from ivm_core.operators.extremes import Extreme
 
 
-def accumulator_for(function: str, argument: DataType | None, prefix: str) -> Accumulator:
+def accumulator_for(
+    function: str, argument: DataType | None, prefix: str, where: str = ""
+) -> Accumulator:
     """The accumulator of COUNT_STAR, COUNT, SUM, AVG, MIN or MAX.
 
     SUM and AVG of one argument keep the same columns, so that with one prefix they can share them.
-    `Unsupported` for SUM and AVG of what is no number.
+    `Unsupported` for SUM and AVG of what is no number; `where` is its position.
     """
     if function == "COUNT_STAR":
         return CountRows(prefix)
@@ -35,7 +37,7 @@ def accumulator_for(function: str, argument: DataType | None, prefix: str) -> Ac
                 return ExactDecimal(prefix, function, argument)
             raise Unsupported(
                 f"{function} of {argument.ddl}",
-                "",
+                where,
                 "only numbers can be added",
                 f"{function}(CAST(… AS DOUBLE)), or the number type that is meant",
             )

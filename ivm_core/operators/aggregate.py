@@ -22,13 +22,14 @@ from sqlglot import exp
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.schema import Field, Schema
-from ivm_core.model.types import BIGINT, BOOLEAN
+from ivm_core.model.types import BIGINT, BOOLEAN, Array, Struct
 from ivm_core.operators.accumulator import AccColumn
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.extremes import Extreme, with_one_zero
 from ivm_core.operators.formula import formula
 from ivm_core.operators.operator import Form
+from ivm_core.operators.row_identity import encoded_rows
 from ivm_core.operators.sql import column, named, number, relation, select, union_all, weight
 
 if TYPE_CHECKING:
@@ -244,9 +245,8 @@ class AggregateStatements:
         """
         groups = [each.name for each in self.keys] + [each.name for each in self._bins]
         sums = [ROWS, *(each.name for each in self._sums)]
-        table = rows.group_by(groups).aggregate([(name, "sum") for name in sums])
-        table = table.rename_columns([*groups, *sums]) if groups else table.rename_columns(sums)
         schema = rows.schema
+        table = _summed_groups(rows, self.keys, groups, sums)
         present = pc.scalar(False)
         for name in sums:
             present = present | (pc.field(name) != pa.scalar(0).cast(schema.field(name).type))
@@ -424,6 +424,26 @@ class AggregateStatements:
             outputs.append(named(chosen, extreme.named("m")))
         groups = [column(name) for name in self._group_names]
         return select(outputs, query).group_by(*groups, copy=False)
+
+
+def _summed_groups(
+    rows: pa.Table, keys: tuple[Field, ...], groups: list[str], sums: list[str]
+) -> pa.Table:
+    """Sums by group; Arrow groups by no array or struct, so those go by their encoding."""
+    totals = [(name, "sum") for name in sums]
+    nested = [each for each in keys if isinstance(each.type, Array | Struct)]
+    if not nested:
+        table = rows.group_by(groups).aggregate(totals)
+        return table.rename_columns([*groups, *sums])
+    plain = [name for name in groups if name not in {each.name for each in nested}]
+    identity = pa.array(encoded_rows(rows, Schema(tuple(nested), internal=True)), pa.binary())
+    marked = rows.append_column("@identity", identity)
+    marked = marked.append_column("@place", pa.array(range(rows.num_rows), pa.int64()))
+    table = marked.group_by([*plain, "@identity"]).aggregate([*totals, ("@place", "min")])
+    table = table.rename_columns([*plain, "@identity", *sums, "@place"])
+    for each in nested:
+        table = table.append_column(each.name, rows.column(each.name).take(table["@place"]))
+    return table.select([*groups, *sums])
 
 
 def _levelled(query: exp.Query, stacks: Sequence[Sequence[Level]]) -> exp.Query:

@@ -141,6 +141,11 @@ def compact(
     return int(folded.num_rows)
 
 
+def small_files(trace: Trace, committed: Committed) -> int:
+    """How many files there are that compaction would put together."""
+    return sum(file.rows <= MERGED_FILE_ROWS for file in trace.files(committed))
+
+
 def merge_small(trace: Trace, committed: Committed) -> list[str]:
     """Put the small files of ticks above the base into one, each row with its own tick.
 

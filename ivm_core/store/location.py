@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 from pyarrow import fs as arrow_fs
 
 from ivm_core.model.errors import UserError
@@ -128,6 +129,14 @@ class Location:
         if relative:
             self.resolve(relative)
         selector = arrow_fs.FileSelector(relative, allow_not_found=True, recursive=recursive)
+        try:
+            found = self.fs.get_file_info(selector)
+        except (OSError, DeltaError) as error:
+            raise UserError(
+                f"{self._target} can't be reached: {error}",
+                where=self._target,
+                fix="give a local path, or a URI of a store that is reachable from here",
+            ) from error
         entries = [
             Entry(
                 each.path,
@@ -135,7 +144,7 @@ class Location:
                 each.type == arrow_fs.FileType.Directory,
                 (each.mtime_ns or 0) / 1e9,
             )
-            for each in self.fs.get_file_info(selector)
+            for each in found
         ]
         return sorted(entries, key=lambda entry: entry.path)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ivm_core.store.location import Location
 
 ROW_GROUP_ROWS = 4096
-SPARK_WRITE_OPTIONS = {"compression": "zstd", "parquet.block.size": str(1 << 20)}
+SPARK_WRITE_OPTIONS = {"compression": "zstd", "parquet.block.row.count.limit": "2048"}
 _SHORT_TEXT = 32
 _REPEATING = ("_weight", TICK)
 
@@ -55,10 +55,11 @@ def with_tick(table: pa.Table, tick: int) -> pa.Table:
 
 
 def sort_rows(table: pa.Table, cluster_by: Sequence[str]) -> pa.Table:
-    """The rows in the order that lets row groups be skipped."""
-    if not cluster_by or table.num_rows <= 1:
+    """The rows in the order that lets row groups be skipped; Arrow sorts no nested values."""
+    names = [name for name in cluster_by if not pa.types.is_nested(table.schema.field(name).type)]
+    if not names or table.num_rows <= 1:
         return table
-    return table.sort_by([(name, "ascending") for name in cluster_by])
+    return table.sort_by([(name, "ascending") for name in names])
 
 
 def write_file(
@@ -86,18 +87,14 @@ def read_footer(location: Location, path: str, schema: pa.Schema) -> DataFile:
     """What is in a file that Spark wrote; one with other columns is an `InternalError`."""
     try:
         with location.open_input(path) as stream:
-            metadata = parquet.ParquetFile(stream).metadata
+            file = parquet.ParquetFile(stream)
+            metadata, names = file.metadata, file.schema_arrow.names
     except (OSError, pa.ArrowInvalid) as error:
         raise CorruptStore(f"{location.resolve(path)} can't be read: {error}") from error
-    found = {name.split(".")[0] for name in _footer_columns(metadata)}
-    if found != set(schema.names):
-        raise InternalError(f"Spark wrote columns {sorted(found)} for a trace of {schema.names}")
+    if set(names) != set(schema.names):
+        raise InternalError(f"Spark wrote columns {sorted(names)} for a trace of {schema.names}")
     stats = json.dumps({"numRecords": metadata.num_rows})
     return DataFile(path, location.size(path), metadata.num_rows, stats)
-
-
-def _footer_columns(metadata: Any) -> list[str]:
-    return [metadata.schema.column(index).path for index in range(metadata.num_columns)]
 
 
 def _leaves(schema: pa.Schema) -> list[str]:

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ivm_core import (
     DefinitionConflict,
     DuplicateName,
+    IncrementalFlow,
     InvalidName,
     IvmError,
     SqlError,
@@ -14,10 +13,8 @@ from ivm_core import (
     Unsupported,
     UserError,
 )
+from ivm_core.engine.core import Engine
 from tests.flow.shop import CUSTOMERS, ORDERS, VIEWS, assert_exact, declare_shop, log_of, rows
-
-if TYPE_CHECKING:
-    from ivm_core import IncrementalFlow
 
 
 def test_the_same_definitions_again_are_nothing(shop: IncrementalFlow) -> None:
@@ -241,3 +238,35 @@ def test_a_view_is_hydrated_at_once_when_asked(shop: IncrementalFlow) -> None:
     shop.register_view("late", "SELECT customer, COUNT(*) AS n FROM large GROUP BY 1", hydrate=True)
     assert shop.current_tick == 2
     assert shop.replay().equal
+
+
+def test_a_view_that_another_process_has_declared_meanwhile_is_not_declared_twice(
+    flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.register_source("a", "x INT")
+    place, spark = flow._engine.layout.root.uri, flow.spark
+    flow.close()
+    late = IncrementalFlow.open(place, spark)
+    draft = Engine._draft
+
+    def slow(engine: Engine, name: str, sql: str) -> None:
+        draft(engine, name, sql)
+        if engine is late._engine and "v" not in engine.history.views:
+            with IncrementalFlow.open(place, spark) as other:
+                other.register_view("v", "SELECT x FROM a")
+                other.tick("a", [(1,)])
+
+    monkeypatch.setattr(Engine, "_draft", slow)
+    late.register_view("v", "SELECT x FROM a")
+    late.tick("a", [(2,)])
+    assert rows(late.snapshot("v")) == [(1,), (2,)]
+    assert [entry.kind for entry in late._engine.log.entries].count("view") == 1
+    late.close()
+
+
+@pytest.mark.parametrize("key", [["nope"], 7, [1], {"x": 1}])
+def test_a_primary_key_that_is_none_is_refused(key: object, flow: IncrementalFlow) -> None:
+    with pytest.raises(UserError, match="source a") as caught:
+        flow.register_source("a", "x INT", primary_key=key)  # type: ignore[arg-type]
+    assert "primary key" in str(caught.value)
+    assert flow.sources == ()

@@ -222,6 +222,44 @@ def test_a_table_that_was_made_again_is_refused(flow: IncrementalFlow, table: Ta
     assert rows(flow.snapshot("n")) == [("a", 1, 1)]
 
 
+def test_a_broken_table_stops_only_the_views_that_read_it(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta", "INSERT INTO $t VALUES (1, 'a', 1)"
+    )
+    follow(flow, table)
+    flow.register_source("other", "x INT")
+    flow.register_view("apart", "SELECT x + 1 AS x FROM other")
+    flow.tick()
+    shutil.rmtree(table.path)
+    with pytest.raises(UserError):
+        flow.tick()
+    flow.tick("other", [(1,)], views=["apart"])
+    summary = flow.tick(views=["apart"])
+    assert any("events is not read on" in note for note in summary.notes), summary.notes
+    assert rows(flow.snapshot("apart")) == [(2,)]
+
+
+def test_a_source_is_declared_again_after_its_table_has_changed(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run("CREATE TABLE $t (id INT, k STRING, x INT) USING delta")
+    follow(flow, table)
+    flow.tick()
+    table.run("INSERT INTO $t VALUES (1, 'a', 1)", "ALTER TABLE $t ADD COLUMN more INT")
+    flow.register_source("events", delta_table=str(table.path))
+    flow.tick()
+    assert rows(flow.snapshot("n")) == [("a", 1, 1)]
+
+
+def test_a_followed_table_is_not_watched(flow: IncrementalFlow, table: Table) -> None:
+    table.run("CREATE TABLE $t (id INT, k STRING, x INT) USING delta")
+    follow(flow, table)
+    with pytest.raises(UserError, match="watch a view"):
+        flow.watch_output("events")
+
+
 def test_a_table_is_followed_by_its_name(
     flow: IncrementalFlow, spark: SparkSession, table: Table
 ) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -109,3 +112,23 @@ def test_a_function_that_raises_fails_the_tick(flow: IncrementalFlow) -> None:
     assert caught.value.view == "v"
     flow.tick("s", [(14,)])
     assert rows(flow.snapshot("v")) == [(1,), (14,)]
+
+
+def test_the_fingerprint_of_a_function_is_the_same_in_every_process() -> None:
+    code = (
+        "from ivm_core.engine.functions import Function\n"
+        "def f(x): return x in {'a', 'b', 'c', 'd', 'e'}\n"
+        "print(Function('f', f, 'BOOLEAN').fingerprint)"
+    )
+    found = set()
+    for seed in ("1", "2", "3"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        )
+        found.add(ran.stdout)
+    assert len(found) == 1

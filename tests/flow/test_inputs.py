@@ -227,3 +227,21 @@ def test_rows_of_another_shape_are_refused(batch: Any, shop: IncrementalFlow) ->
     with pytest.raises(BatchError):
         shop.tick("orders", batch)
     assert shop.current_tick == 0
+
+
+def test_a_first_frame_keeps_to_the_primary_key(flow: IncrementalFlow, spark: SparkSession) -> None:
+    flow.register_source("s", "id INT, x INT", primary_key=["id"])
+    twice = spark.createDataFrame([(1, 1, 2)], "id INT, x INT, _weight BIGINT")
+    with pytest.raises(ConstraintViolation):
+        flow.tick("s", twice)
+    assert flow.current_tick == 0
+
+
+def test_a_frame_that_fails_is_refused_as_a_batch(
+    flow: IncrementalFlow, spark: SparkSession
+) -> None:
+    flow.register_source("s", "id INT, x INT", primary_key=["id"])
+    failing = spark.sql("SELECT id, CAST(1 / (id - 1) AS INT) AS x FROM VALUES (1), (2) AS v(id)")
+    for batch in (DeltaBatch.upserts(failing), DeltaBatch.inserts(failing)):
+        with pytest.raises(BatchError, match="DIVIDE_BY_ZERO"):
+            flow.tick("s", batch)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ivm_core import DeltaBatch, IncrementalFlow, IvmError, UnknownName, UserError
+from ivm_core.engine import maintenance
+from ivm_core.engine.evaluation import ViewEvaluation
 from tests.flow.shop import VIEWS, assert_exact, log_of, rows
 
 if TYPE_CHECKING:
@@ -242,3 +244,29 @@ def test_many_small_ticks_are_compacted_and_nothing_is_lost(flow: IncrementalFlo
 def test_the_order_of_registration_is_the_order_of_views(shop: IncrementalFlow) -> None:
     assert shop.sources == ("orders", "customers")
     assert shop.views == tuple(VIEWS)
+
+
+def test_state_with_nested_keys_is_folded_too(
+    flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "SMALL_FILES", 2)
+    flow.register_source("t", "xs ARRAY<INT>, p STRUCT<a: INT>, x INT")
+    flow.register_view("v", "SELECT xs, p, SUM(x) AS total FROM t GROUP BY xs, p")
+    for number in range(6):
+        summary = flow.tick("t", [([1, None], {"a": None}, number), (None, None, 1)])
+        assert not summary.notes
+    states = [each for each in flow._engine.layout.traces if "state" in each.location.uri]
+    assert [len(state.table.files) < 6 for state in states] == [True]
+    assert_exact(flow)
+
+
+def test_names_with_dots_go_through_both_gears(
+    flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.register_source("t", "`a.b` INT, `a` STRUCT<b: INT>")
+    flow.register_view("v", "SELECT `a.b` AS `x.y`, COUNT(*) AS n FROM t GROUP BY `a.b`")
+    flow.tick("t", [(1, {"b": 2})])
+    monkeypatch.setattr(ViewEvaluation, "_why_high", lambda *_: "the test wants it")
+    flow.tick("t", [(1, {"b": 2}), (3, None)])
+    assert rows(flow.snapshot("v")) == [(1, 2), (3, 1)]
+    assert_exact(flow)

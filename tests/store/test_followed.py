@@ -163,7 +163,7 @@ def test_lost_history_is_refused_with_the_way_out(tmp_path: Path) -> None:
     table = FollowedTable(Location(path))
     with pytest.raises(HistoryLost, match="version 3 is gone") as refusal:
         table.delta(2, 4)
-    assert "hydrate again" in str(refusal.value)
+    assert "register the table as a new source" in str(refusal.value)
 
 
 def test_a_vacuumed_change_data_feed_is_lost_history(tmp_path: Path) -> None:
