@@ -255,7 +255,7 @@ def test_state_with_nested_keys_is_folded_too(
     for number in range(6):
         summary = flow.tick("t", [([1, None], {"a": None}, number), (None, None, 1)])
         assert not summary.notes
-    states = [each for each in flow._engine.layout.traces if "state" in each.location.uri]
+    states = [each for each in flow._engine.layout.traces if each.location.name == "state"]
     assert [len(state.table.files) < 6 for state in states] == [True]
     assert_exact(flow)
 
