@@ -11,20 +11,29 @@ from ivm_core.operators.aggregate import AggregateOperator
 from ivm_core.operators.constant import ConstantOperator
 from ivm_core.operators.distinct import DistinctOperator
 from ivm_core.operators.filter import FilterOperator
+from ivm_core.operators.generate import GenerateOperator
 from ivm_core.operators.join import JoinOperator, is_dirty
+from ivm_core.operators.match import MatchOperator
+from ivm_core.operators.negated import NegatedOperator, RepeatedOperator
 from ivm_core.operators.operator import Form
 from ivm_core.operators.project import ProjectOperator
 from ivm_core.operators.scan import ScanOperator
+from ivm_core.operators.set_operation import SetOperationOperator
 from ivm_core.operators.union_all import UnionAllOperator
 from ivm_core.plan.nodes import (
     Aggregate,
     Constant,
     Distinct,
     Filter,
+    Generate,
     Join,
+    Match,
+    Negated,
     Node,
     Project,
+    Repeated,
     Scan,
+    SetOperation,
     UnionAll,
 )
 
@@ -46,6 +55,11 @@ OPERATORS: dict[type[Node], Any] = {
     Join: JoinOperator(),
     Aggregate: AggregateOperator(),
     Distinct: DistinctOperator(),
+    Match: MatchOperator(),
+    SetOperation: SetOperationOperator(),
+    Negated: NegatedOperator(),
+    Repeated: RepeatedOperator(),
+    Generate: GenerateOperator(),
 }
 
 
@@ -110,8 +124,13 @@ class Lowering:
             return False
         if isinstance(node, Scan):
             return form is not Form.DELTA and node.relation in self.unsettled
+        if isinstance(node, Negated):
+            # what it takes away stands beside it
+            return True
         if isinstance(node, Join):
             return self._join_has_phantoms(node, form)
+        if isinstance(node, Generate):
+            return False
         if isinstance(node, Filter):
             if not self.is_total(node.predicate, node.input):
                 return False

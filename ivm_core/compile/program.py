@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
+from ivm_core.compile.expansion import expand
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import Stage, cut, physical_names
@@ -22,7 +23,20 @@ from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import column_scalar, scalar_of, select, text_of, tree_of
-from ivm_core.plan.nodes import CLOCKS, Aggregate, Distinct, Filter, Join, Node, Project, UnionAll
+from ivm_core.plan.nodes import (
+    CLOCKS,
+    Aggregate,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Match,
+    Node,
+    Project,
+    Repeated,
+    SetOperation,
+    UnionAll,
+)
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -145,10 +159,13 @@ def compile_view(
         if isinstance(node, Aggregate):
             # what an exact recompute of the whole query needs to know
             types.types(node.input, catalog)
-    for stage in cut(plan, name):
+    expanded = expand(plan, lambda node: types.types(node, catalog))
+    if expanded is not plan:
+        expanded = optimise(expanded, catalog)
+    for stage in cut(expanded, name):
         program = _stage_program(stage, inner, types)
         for node in stage.body.walk():
-            if isinstance(node, Join | Filter | Project | UnionAll):
+            if isinstance(node, Join | Filter | Project | UnionAll | Generate | Repeated):
                 types.types(node, inner)
         inner[stage.relation] = program.output
         programs.append(program)
@@ -215,6 +232,13 @@ def _with_common_types(plan: Node, catalog: Mapping[str, Schema], types: TypeBoo
     """Cast the branches of every UNION ALL to the types of the whole."""
 
     def rule(node: Node) -> Node:
+        if isinstance(node, SetOperation):
+            try:
+                whole = list(types.types(node, catalog).values())
+            except Unsupported:
+                return node
+            sides = [_cast_all(side, whole, catalog, types) for side in node.inputs]
+            return SetOperation(sides[0], sides[1], node.kind)
         if not isinstance(node, UnionAll):
             return node
         try:
@@ -273,12 +297,16 @@ def _refuse_random(plan: Node, catalog: Mapping[str, Schema], analyser: Analyser
             scalars = [scalar for _, scalar in node.outputs]
         elif isinstance(node, Filter):
             scalars = [node.predicate]
-        elif isinstance(node, Join):
+        elif isinstance(node, Join | Match):
             scalars = list(node.conditions)
+        elif isinstance(node, Generate):
+            scalars = [scalar_of(each) for each in tree_of(node.generator).args["expressions"]]
         scalars = [scalar for scalar in scalars if not scalar.is_column]
         if not scalars:
             continue
         source: Node = node if isinstance(node, Join) else node.inputs[0]
+        if isinstance(node, Match):
+            source = Join(node.inputs, ())
         query = Lowering(catalog, {}).render(source, Form.PLAIN)
         if query is None:
             continue

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.totality import column_type
 from ivm_core.operators.sql import equality_sides, is_null_safe
-from ivm_core.plan.nodes import CLOCKS, Filter, Join, Node, Project, Scan, UnionAll
+from ivm_core.plan.nodes import (
+    CLOCKS,
+    Filter,
+    Generate,
+    Join,
+    Negated,
+    Node,
+    Project,
+    Repeated,
+    Scan,
+    UnionAll,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,8 +165,13 @@ class ReachFinder:
         if isinstance(node, Scan):
             name = node.field_of(column)
             self.reach.add(Hop(node.relation, name, values.origins, values.null_safe))
-        elif isinstance(node, Filter):
+        elif isinstance(node, Filter | Negated | Repeated):
             self._limit(node.input, column, values)
+        elif isinstance(node, Generate):
+            if column in node.names:
+                self._full(node, f"{column} is generated")
+            else:
+                self._limit(node.input, column, values)
         elif isinstance(node, Project):
             source = node.source_of(column)
             if source is None:
@@ -180,8 +196,10 @@ def _trace(node: Node, column: str) -> list[tuple[str, str]] | None:
     """The relations' columns that a column is made of unchanged; None when it is computed."""
     if isinstance(node, Scan):
         return [(node.relation, node.field_of(column))]
-    if isinstance(node, Filter):
+    if isinstance(node, Filter | Negated | Repeated):
         return _trace(node.input, column)
+    if isinstance(node, Generate):
+        return None if column in node.names else _trace(node.input, column)
     if isinstance(node, Project):
         source = node.source_of(column)
         return None if source is None else _trace(node.input, source)

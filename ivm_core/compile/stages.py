@@ -7,7 +7,7 @@ in order; each reads only relations before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ivm_core.plan.nodes import Aggregate, Distinct, Join, Node, Scan
@@ -51,10 +51,15 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
         if not isinstance(node, Aggregate | Distinct):
             return node
         aggregate = node if isinstance(node, Aggregate) else as_aggregate(node)
-        relation = f"{view}#{len(stages) + 1}"
         keeps = needs_old or is_extremal(aggregate)
-        stages.append(Stage(relation, aggregate.input, aggregate, keeps))
-        return _Output.of(relation, aggregate)
+        # the same node in several places of the plan is one stage
+        number = next((n for n, each in enumerate(stages) if each.aggregate == aggregate), None)
+        if number is None:
+            number = len(stages)
+            stages.append(Stage(f"{view}#{number + 1}", aggregate.input, aggregate, keeps))
+        elif keeps:
+            stages[number] = replace(stages[number], keeps_rows=True)
+        return _Output.of(stages[number].relation, aggregate)
 
     body = descend(plan, needs_old=False)
     stages.append(Stage(view, body, None, keeps_rows=True))

@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.model.ddl import parse_type
-from ivm_core.plan.nodes import CLOCKS, Filter, Join, Node, Project, Scan, UnionAll
+from ivm_core.plan.nodes import (
+    CLOCKS,
+    Filter,
+    Generate,
+    Join,
+    Match,
+    Negated,
+    Node,
+    Project,
+    Repeated,
+    Scan,
+    UnionAll,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,8 +71,13 @@ def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataT
     if isinstance(node, Project):
         source = node.source_of(column)
         return None if source is None else column_type(node.input, source, catalog)
-    if isinstance(node, Filter):
+    if isinstance(node, Filter | Negated | Repeated):
         return column_type(node.input, column, catalog)
+    if isinstance(node, Generate):
+        return None if column in node.names else column_type(node.input, column, catalog)
+    if isinstance(node, Match):
+        side = node.left if column in node.left.columns else node.right
+        return column_type(side, column, catalog)
     if isinstance(node, Join):
         return column_type(node.parts[node.part_of(column)], column, catalog)
     if isinstance(node, UnionAll):

@@ -12,7 +12,19 @@ from ivm_core.engine.checking import normalised_sql
 from ivm_core.engine.stage_run import statements_of
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
-from ivm_core.plan.nodes import Aggregate, Constant, Distinct, Filter, Join, Node, Project, Scan
+from ivm_core.plan.nodes import (
+    Aggregate,
+    Constant,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Match,
+    Node,
+    Project,
+    Scan,
+    SetOperation,
+)
 
 if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram, ViewProgram
@@ -25,6 +37,9 @@ VERDICTS: dict[type[Node], tuple[str, str]] = {
     Project: ("incremental", "linear: applied to the change"),
     Join: ("incremental", "bilinear: one term a changed input"),
     Distinct: ("incremental", "counts per row, changed rows only"),
+    Match: ("incremental", "a join with the matching keys, each once, added or subtracted"),
+    SetOperation: ("incremental", "counts per row on both sides, changed rows only"),
+    Generate: ("incremental", "linear: applied to the change"),
 }
 
 

@@ -9,10 +9,23 @@ from sqlglot import exp
 from ivm_core.frontend.grouping import aggregate_calls, aggregated
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
+from ivm_core.frontend.subqueries import Subqueries, conjuncts, has_subquery
 from ivm_core.model.errors import DuplicateName, SqlError, UnknownName, Unsupported
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import scalar_of
-from ivm_core.plan.nodes import Constant, Distinct, Filter, Join, Node, Project, Scan, UnionAll
+from ivm_core.plan.nodes import (
+    Constant,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Match,
+    Node,
+    Project,
+    Scan,
+    SetOperation,
+    UnionAll,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +40,7 @@ class Builder:
         """`known` maps relation names as they are compared to those of the catalog."""
         self._catalog = catalog
         self._known = known
-        self._where = where
+        self.where = where
 
     def query(self, tree: exp.Expr, ctes: Mapping[str, Node], *, is_named: bool = True) -> Node:
         """The plan of a query, given the common table expressions that it sees.
@@ -39,26 +52,30 @@ class Builder:
             ctes[folded(cte.alias)] = self._renamed(self.query(cte.this, ctes), cte)
         if isinstance(tree, exp.Subquery):
             return self.query(tree.this, ctes, is_named=is_named)
-        if isinstance(tree, exp.Union):
-            return self._union(tree, ctes, is_named=is_named)
+        if isinstance(tree, exp.SetOperation):
+            return self._set_operation(tree, ctes, is_named=is_named)
         if isinstance(tree, exp.Select):
             return self._select(tree, ctes, is_named=is_named)
-        raise SqlError(
-            f"{tree.key.upper()} is not a query", where=self._where, fix="write a SELECT"
-        )
+        raise SqlError(f"{tree.key.upper()} is not a query", where=self.where, fix="write a SELECT")
 
-    def _union(self, tree: exp.Union, ctes: Mapping[str, Node], *, is_named: bool) -> Node:
+    def _set_operation(
+        self, tree: exp.SetOperation, ctes: Mapping[str, Node], *, is_named: bool
+    ) -> Node:
+        kind = tree.key.upper()
         first = self.query(tree.left, ctes, is_named=is_named)
         branches = (first, self.query(tree.right, ctes, is_named=False))
         widths = [len(branch.columns) for branch in branches]
         if widths[0] != widths[1]:
             raise SqlError(
-                f"UNION of {widths[0]} columns with {widths[1]} columns",
-                where=self._where,
+                f"{kind} of {widths[0]} columns with {widths[1]} columns",
+                where=self.where,
                 fix="give both branches the same number of columns",
             )
+        is_distinct = bool(tree.args.get("distinct"))
+        if not isinstance(tree, exp.Union):
+            return SetOperation(*branches, kind if is_distinct else f"{kind} ALL")
         union = UnionAll(branches)
-        return Distinct(union) if tree.args.get("distinct") else union
+        return Distinct(union) if is_distinct else union
 
     def _renamed(self, node: Node, relation: exp.Expr) -> Node:
         """The node with the columns of `relation AS alias(a, b)`."""
@@ -69,81 +86,93 @@ class Builder:
             raise SqlError(
                 f"{len(names)} column names for the {len(node.columns)} columns of "
                 f"{relation.alias_or_name}",
-                where=self._where,
+                where=self.where,
                 fix="name every column once",
             )
         columns = zip(names, node.columns, strict=True)
         return Project(node, tuple((name, scalar_of(column_tree(c))) for name, c in columns))
 
     def _select(self, tree: exp.Select, ctes: Mapping[str, Node], *, is_named: bool) -> Node:
-        node, conditions, spelled = self._sources(tree, ctes)
-        where = tree.args.get("where")
-        if where is not None:
-            conditions.append(where.this)
-        bound = [internal(condition) for condition in conditions]
         self._refuse_stars(tree)
-        names = [output_name(item, spelled) for item in tree.expressions]
-        if is_named:
-            self._refuse_duplicates(names)
-        else:
-            names = [f"column_{number}" for number in range(1, len(names) + 1)]
+        subqueries = Subqueries(self, ctes)
         having = tree.args.get("having")
-        above = [internal(item.unalias()) for item in tree.expressions]
-        above += [internal(having.this)] if having is not None else []
+        written = [item.unalias() for item in tree.expressions]
+        written += [having.this] if having is not None else []
+        above = [subqueries.extracted(each) for each in written]
         group = tree.args.get("group")
         keys = [internal(key) for key in group.expressions if not _is_empty(key)] if group else []
         calls = aggregate_calls(above)
         if (having is not None or group is not None) and not keys and not calls:
             raise Unsupported(
                 "GROUP BY or HAVING without keys and aggregates",
-                position=self._where,
+                position=self.where,
                 reason="there is nothing that it groups",
                 rewrite="use WHERE, or group by something",
             )
+        where = tree.args.get("where")
+        below = [*keys, *calls] if keys or calls else above
+        conditions = [] if where is None else [where.this]
+        node, spelled = self.read(tree, ctes, conditions, clocks_of=below)
+        names = [output_name(item, spelled) for item in tree.expressions]
+        if is_named:
+            self._refuse_duplicates(names)
+        else:
+            names = [f"column_{number}" for number in range(1, len(names) + 1)]
         if keys or calls:
-            node = _filtered(with_clocks(node, [*bound, *keys, *calls]), bound)
             node, replace = aggregated(node, keys, calls)
             above = [replace(expression) for expression in above]
             node = with_clocks(node, above)
+        node = subqueries.attached(node)
+        if keys or calls:
             self._refuse_ungrouped(node, above)
-        else:
-            node = _filtered(with_clocks(node, [*bound, *above]), bound)
         if having is not None:
             node = Filter(node, scalar_of(above.pop()))
         node = Project(node, tuple(zip(names, map(scalar_of, above), strict=True)))
         return Distinct(node) if tree.args.get("distinct") else node
 
-    def _sources(
-        self, tree: exp.Select, ctes: Mapping[str, Node]
-    ) -> tuple[Node, list[exp.Expr], dict[str, str]]:
-        """What is read, the join conditions, and how the columns are spelled."""
-        conditions: list[exp.Expr] = []
+    def read(
+        self,
+        tree: exp.Select,
+        ctes: Mapping[str, Node],
+        conditions: list[exp.Expr],
+        clocks_of: list[exp.Expr] | None = None,
+    ) -> tuple[Node, dict[str, str]]:
+        """What a SELECT reads, kept where the conditions hold, and how its columns are spelled.
+
+        `clocks_of` are expressions above that may read the clock.
+        """
         spelled: dict[str, str] = {}
+        node, joined = self._sources(tree, ctes, spelled)
+        plain: list[exp.Expr] = []
+        asking: list[exp.Expr] = []
+        for condition in [part for each in (*joined, *conditions) for part in conjuncts(each)]:
+            (asking if has_subquery(condition) else plain).append(condition)
+        bound = [internal(condition) for condition in plain]
+        node = _filtered(with_clocks(node, [*bound, *(clocks_of or [])]), bound)
+        subqueries = Subqueries(self, ctes)
+        for condition in asking:
+            node = subqueries.filtered(node, condition)
+        return node, spelled
+
+    def _sources(
+        self, tree: exp.Select, ctes: Mapping[str, Node], spelled: dict[str, str]
+    ) -> tuple[Node, list[exp.Expr]]:
+        """What stands in FROM, and the conditions of its inner joins."""
         start = tree.args.get("from_") or tree.args.get("from")
         if start is None:
-            return Constant(), conditions, spelled
-        parts: list[Node] = []
+            return Constant(), []
+        whole = _Sources(self, ctes, spelled)
+        whole.add(start.this)
+        whole.join(tree.args.get("joins"))
+        for lateral in tree.args.get("laterals") or ():
+            whole.generate(lateral)
+        return whole.node, whole.conditions
 
-        def collect(relation: exp.Expr) -> None:
-            while isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
-                collect_joins(relation.args.get("joins"))
-                relation = relation.this
-            parts.append(self._relation(relation, ctes, spelled))
-            if isinstance(relation, exp.Table):
-                collect_joins(relation.args.get("joins"))
-
-        def collect_joins(joins: list[exp.Join] | None) -> None:
-            for join in joins or ():
-                collect(join.this)
-                if join.args.get("on") is not None:
-                    conditions.append(join.args["on"])
-
-        collect(start.this)
-        collect_joins(tree.args.get("joins"))
-        return (parts[0] if len(parts) == 1 else Join(tuple(parts), ())), conditions, spelled
-
-    def _relation(self, tree: exp.Expr, ctes: Mapping[str, Node], spelled: dict[str, str]) -> Node:
+    def relation(self, tree: exp.Expr, ctes: Mapping[str, Node], spelled: dict[str, str]) -> Node:
+        """A named relation, a common table expression or a derived table."""
         alias = tree.alias_or_name
+        if isinstance(tree, exp.Values):
+            return _aliased(self._values(tree), alias, spelled)
         if not isinstance(tree, exp.Table):
             return _aliased(self._renamed(self.query(tree, ctes), tree), alias, spelled)
         name = folded(tree.name)
@@ -152,7 +181,7 @@ class Builder:
         if name not in self._known:
             raise UnknownName(
                 f"{tree.name} is neither a source nor a view of this flow",
-                where=self._where,
+                where=self.where,
                 fix="a common table expression is visible only within its own query",
             )
         relation = self._known[name]
@@ -162,13 +191,30 @@ class Builder:
         bare: Node = Project(scan, tuple((f, scalar_of(column_tree(c))) for f, c in pairs))
         return _aliased(self._renamed(bare, tree), alias, spelled)
 
+    def _values(self, tree: exp.Values) -> Node:
+        """Rows that are written out."""
+        names = column_list(tree)
+        rows = []
+        for row in tree.expressions:
+            items = row.expressions if isinstance(row, exp.Tuple) else [row]
+            if len(items) != len(names):
+                raise Unsupported(
+                    "VALUES whose columns are not named",
+                    position=self.where,
+                    reason=f"{len(names)} names for rows of {len(items)} values",
+                    rewrite="VALUES (…), (…) AS name(column, column)",
+                )
+            values = [scalar_of(internal(item)) for item in items]
+            rows.append(Project(Constant(), tuple(zip(names, values, strict=True))))
+        return rows[0] if len(rows) == 1 else UnionAll(tuple(rows))
+
     def _refuse_duplicates(self, names: list[str]) -> None:
         seen = [folded(name) for name in names]
         twice = sorted({name for name in names if seen.count(folded(name)) > 1})
         if twice:
             raise DuplicateName(
                 f"a SELECT with two columns named {', '.join(twice)}",
-                where=self._where,
+                where=self.where,
                 fix="give each column a name of its own with AS",
             )
 
@@ -177,7 +223,7 @@ class Builder:
             if item.is_star:
                 raise Unsupported(
                     f"{item.sql(dialect='spark')}, all fields of a struct",
-                    position=self._where,
+                    position=self.where,
                     reason="the star of a relation is expanded, that of a column is not",
                     rewrite="name the fields",
                 )
@@ -189,10 +235,110 @@ class Builder:
             if missing:
                 raise Unsupported(
                     f"{', '.join(missing)} outside of the aggregates",
-                    position=self._where,
+                    position=self.where,
                     reason="no expression of GROUP BY is written like this",
                     rewrite="write the expression in SELECT or HAVING as it stands in GROUP BY",
                 )
+
+
+class _Sources:
+    """What stands in FROM, put together from left to right.
+
+    Inner joins are one product, whose conditions wait until all is there or an outer join wants
+    what there is so far.
+    """
+
+    def __init__(self, builder: Builder, ctes: Mapping[str, Node], spelled: dict[str, str]):
+        self._builder = builder
+        self._ctes = ctes
+        self._spelled = spelled
+        self._parts: list[Node] = []
+        self.conditions: list[exp.Expr] = []
+        self._has_product = False
+
+    @property
+    def node(self) -> Node:
+        return self._parts[0] if len(self._parts) == 1 else Join(tuple(self._parts), ())
+
+    def add(self, relation: exp.Expr) -> None:
+        """A relation, or a parenthesis with joins of its own."""
+        if isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
+            self.add(relation.this)
+            self.join(relation.args.get("joins"))
+            return
+        self._parts.append(self._builder.relation(relation, self._ctes, self._spelled))
+        if isinstance(relation, exp.Table):
+            self.join(relation.args.get("joins"))
+
+    def join(self, joins: list[exp.Join] | None) -> None:
+        for join in joins or ():
+            on = join.args.get("on")
+            if not join.side:
+                self._has_product = self._has_product or on is None
+                self.add(join.this)
+                self.conditions += [] if on is None else [on]
+            else:
+                self._outer(join, conjuncts(on))
+
+    def _outer(self, join: exp.Join, on: list[exp.Expr]) -> None:
+        if any(has_subquery(each) for each in on):
+            raise self._refusal(f"a subquery in the condition of a {join.side} JOIN")
+        if self._has_product and join.side != "LEFT":
+            # a comma binds less than JOIN does, CROSS JOIN does not: the tree says neither
+            raise self._refusal(f"{join.side} JOIN after a comma or CROSS JOIN")
+        other = _Sources(self._builder, self._ctes, self._spelled)
+        other.add(join.this)
+        left, right = self._settled(), other._settled()
+        bound = [internal(each) for each in on]
+        left = with_clocks(left, bound)
+        conditions = tuple(scalar_of(each) for each in bound)
+        if join.side == "RIGHT":
+            left, right = right, left
+        matched: Node = Match(left, right, "LEFT", conditions)
+        if join.side == "FULL":
+            lonely = Match(right, left, "ANTI", conditions)
+            nulls = [(name, scalar_of(exp.null())) for name in left.columns]
+            kept = [(name, scalar_of(column_tree(name))) for name in right.columns]
+            matched = UnionAll((matched, Project(lonely, (*nulls, *kept))))
+        self._parts = [matched]
+
+    def _settled(self) -> Node:
+        """What there is so far, with its conditions applied."""
+        node, conditions = self.node, [part for each in self.conditions for part in conjuncts(each)]
+        bound = [internal(each) for each in conditions if not has_subquery(each)]
+        node = _filtered(with_clocks(node, bound), bound)
+        subqueries = Subqueries(self._builder, self._ctes)
+        for each in conditions:
+            if has_subquery(each):
+                node = subqueries.filtered(node, each)
+        self.conditions = []
+        return node
+
+    def generate(self, lateral: exp.Lateral) -> None:
+        """LATERAL VIEW: what a generator makes of each row."""
+        alias = lateral.args.get("alias")
+        names = column_list(lateral)
+        if alias is None or not names:
+            raise self._refusal("LATERAL VIEW without names for its columns")
+        columns = []
+        for name in names:
+            column = plan_column(lateral.alias, name)
+            self._spelled[column] = name
+            columns.append(column)
+        node = self._settled()
+        call = internal(lateral.this)
+        is_outer = bool(lateral.args.get("outer"))
+        self._parts = [
+            Generate(with_clocks(node, [call]), scalar_of(call), is_outer, tuple(columns))
+        ]
+
+    def _refusal(self, construct: str) -> Unsupported:
+        return Unsupported(
+            construct,
+            position=self._builder.where,
+            reason="this version does not join in that way",
+            rewrite="write one of the sides as a derived table",
+        )
 
 
 def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from ivm_core.frontend.positions import Positions
 
-NOT_YET = "this version maintains filters, inner joins, UNION ALL, GROUP BY and DISTINCT"
+NOT_YET = "this version maintains filters, joins, subqueries, set operations and GROUP BY"
 WHEN_READING = "leave it out of the view and apply it when reading the snapshot"
-MAINTAINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 MODIFIERS = (
     ("order", "ORDER BY"),
     ("limit", "LIMIT"),
@@ -27,7 +26,6 @@ MODIFIERS = (
     ("distribute", "DISTRIBUTE BY"),
     ("qualify", "QUALIFY"),
     ("windows", "WINDOW"),
-    ("laterals", "LATERAL VIEW"),
     ("pivots", "PIVOT"),
     ("sample", "TABLESAMPLE"),
     ("match", "MATCH_RECOGNIZE"),
@@ -96,8 +94,9 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
         yield from _of_join(node)
     if isinstance(node, exp.Query | exp.Table):
         yield from _of_modifiers(node)
-    if isinstance(node, exp.Values):
-        yield Finding("VALUES", node, "push the rows into a source", "VALUES")
+    if isinstance(node, exp.Values) and not node.alias_column_names:
+        rewrite = "SELECT … FROM VALUES (…) AS name(column, …)"
+        yield Finding("VALUES whose columns are not named", node, rewrite, "VALUES")
     if isinstance(node, exp.QueryTransform):
         yield Finding("SELECT TRANSFORM", node, "register a function with flow.register_function")
     if isinstance(node, exp.Distinct) and node.args.get("on"):
@@ -121,8 +120,6 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
 
 def _of_set_operation(node: exp.SetOperation) -> Iterator[Finding]:
     name = node.key.upper()
-    if not isinstance(node, exp.Union):
-        yield Finding(name, node.expression, "use joins and DISTINCT", name)
     if node.args.get("by_name"):
         rewrite = "list the columns in one order in both branches"
         yield Finding(f"{name} BY NAME", node.expression, rewrite, name)
@@ -143,31 +140,25 @@ def _of_modifiers(node: exp.Expr) -> Iterator[Finding]:
 def _of_join(node: exp.Join) -> Iterator[Finding]:
     words = [word for word in (node.method, node.side, node.kind) if word]
     phrase = words[0] if words else "JOIN"
-    if node.side or node.kind in ("SEMI", "ANTI", "OUTER", "ASOF"):
-        name = " ".join([*(word for word in words if word != "OUTER"), "JOIN"])
-        rewrite = "use an inner join and UNION ALL the unmatched rows"
-        if node.kind in ("SEMI", "ANTI"):
-            rewrite = "use an inner join with a DISTINCT side"
-        yield Finding(name, node, rewrite, phrase)
+    if node.kind == "ASOF" or (node.side and node.side not in ("LEFT", "RIGHT", "FULL")):
+        name = " ".join([*words, "JOIN"])
+        yield Finding(name, node, "use a LEFT JOIN with a condition", phrase)
     if node.method:
         yield Finding(f"{node.method} JOIN", node, "write the condition with ON", node.method)
-    if node.args.get("using"):
-        yield Finding("JOIN … USING", node.args["using"][0], "write the condition with ON", "USING")
 
 
 def _of_expression(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Window):
         yield Finding("a window function (OVER)", node, "compute it when reading the snapshot")
-    if isinstance(node, exp.Lateral):
+    if isinstance(node, exp.Lateral) and node.args.get("view") and not node.alias_column_names:
+        rewrite = "LATERAL VIEW explode(…) name AS column"
+        yield Finding("LATERAL VIEW without names for its columns", node, rewrite, "LATERAL VIEW")
+    if isinstance(node, exp.Lateral) and not node.args.get("view"):
         yield Finding("LATERAL", node, "join the relation with ON", "LATERAL")
     if isinstance(node, exp.Parameter | exp.Placeholder):
         yield Finding("a parameter", node, "write the value as a literal")
-    if isinstance(node, exp.Query) and _is_in_expression(node):
-        rewrite = "join the subquery as a derived table"
-        yield Finding("a subquery in an expression", node, rewrite, "SELECT")
-    if isinstance(node, MAINTAINED) and isinstance(node.this, exp.Distinct):
-        rewrite = "aggregate over a SELECT DISTINCT derived table"
-        yield Finding(f"{node.key.upper()}(DISTINCT …)", node, rewrite)
+    if isinstance(node, exp.Any | exp.All) and node.find(exp.Query):
+        yield Finding("a comparison with ANY or ALL of a subquery", node, "use EXISTS", "SELECT")
     if isinstance(node, exp.Star) and _is_argument(node):
         yield Finding("* as an argument", node, "name the columns")
     if isinstance(node, exp.Star) and any(node.args.get(key) for key in ("except_", "except")):
@@ -182,15 +173,6 @@ def _is_argument(star: exp.Star) -> bool:
     return not isinstance(parent, exp.Select)
 
 
-def _is_in_expression(node: exp.Expr) -> bool:
-    parent = node.parent
-    if isinstance(parent, exp.Subquery):
-        return _is_in_expression(parent)
-    if parent is None or isinstance(parent, exp.SetOperation | exp.CTE | exp.From):
-        return False
-    return not (isinstance(parent, exp.Join) and parent.this is node)
-
-
 def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
     name = called(node)
     if name in functions.OTHER_AGGREGATES:
@@ -202,8 +184,8 @@ def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
     if name in functions.TIME_WINDOWS:
         rewrite = "group by date_trunc(…) of the time"
         _refuse(Finding(f"the time window {name}", node, rewrite), where, positions)
-    if name in functions.GENERATORS:
-        rewrite = "unnest the array before it is pushed"
+    if name in functions.GENERATORS and not isinstance(node.parent, exp.Lateral):
+        rewrite = f"… FROM … LATERAL VIEW {name}(…) name AS column"
         _refuse(Finding(f"the generator {name}", node, rewrite), where, positions)
     reason, rewrite = _why_not_a_function_of_the_row(name, node)
     if reason:

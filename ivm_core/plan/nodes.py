@@ -273,6 +273,140 @@ class Distinct(Node):
         return f"distinct({self.input.text})"
 
 
+@dataclass(frozen=True)
+class Match(Node):
+    """Rows of the left input by the rows of the right one for which every condition is true.
+
+    SEMI: those that have one. ANTI: those that have none. LEFT: each beside every one that it has,
+    or beside NULLs.
+    """
+
+    left: Node
+    right: Node
+    kind: str
+    conditions: tuple[Scalar, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("SEMI", "ANTI", "LEFT"):
+            raise InternalError(f"a match of kind {self.kind}")
+        _unique(self.left.columns + self.right.columns, "match")
+        there = set(self.left.columns + self.right.columns)
+        for condition in self.conditions:
+            missing = sorted(condition.columns - there)
+            if missing:
+                raise InternalError(f"{condition.sql} reads absent columns {missing}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + (self.right.columns if self.kind == "LEFT" else ())
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @property
+    def text(self) -> str:
+        conditions = " and ".join(condition.sql for condition in self.conditions) or "true"
+        return f"{self.kind.lower()}({conditions}; {self.left.text}; {self.right.text})"
+
+
+@dataclass(frozen=True)
+class SetOperation(Node):
+    """INTERSECT or EXCEPT [ALL]: rows by whether each input has them, NULLs being equal."""
+
+    left: Node
+    right: Node
+    kind: str
+
+    def __post_init__(self) -> None:
+        if len(self.left.columns) != len(self.right.columns):
+            raise InternalError(f"{self.kind} of inputs of different width")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind.lower()}({self.left.text}; {self.right.text})"
+
+
+@dataclass(frozen=True)
+class Negated(Node):
+    """The input with every weight negated: what a sum subtracts. No query of its own has it."""
+
+    input: Node
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def text(self) -> str:
+        return f"minus({self.input.text})"
+
+
+@dataclass(frozen=True)
+class Repeated(Node):
+    """Every row as often as its column `times` says; that column is dropped."""
+
+    input: Node
+    times: str
+
+    def __post_init__(self) -> None:
+        if self.times not in self.input.columns:
+            raise InternalError(f"no column {self.times} says how often rows are repeated")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column for column in self.input.columns if column != self.times)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def text(self) -> str:
+        return f"repeat({self.times}; {self.input.text})"
+
+
+@dataclass(frozen=True)
+class Generate(Node):
+    """The input's columns beside every row of a generator, `explode(xs)`, over each input row."""
+
+    input: Node
+    generator: Scalar
+    is_outer: bool
+    """Whether a row for which nothing is generated stays, beside NULLs."""
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _known(self.generator, self.input)
+        _unique(self.columns, "generate")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns + self.names
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def text(self) -> str:
+        names = ", ".join(self.names)
+        outer = "outer " if self.is_outer else ""
+        return f"generate({outer}{self.generator.sql} as {names}; {self.input.text})"
+
+
 def _unique(names: tuple[str, ...], where: str) -> None:
     folded = [name.casefold() for name in names]
     twice = sorted({name for name in folded if folded.count(name) > 1})

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ivm_core.plan.nodes import Aggregate, Distinct, Filter, Join, Node, Project, UnionAll
+from ivm_core.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Match,
+    Negated,
+    Node,
+    Project,
+    Repeated,
+    SetOperation,
+    UnionAll,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,8 +26,10 @@ if TYPE_CHECKING:
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same node over other inputs."""
-    if isinstance(node, Filter | Project | Aggregate | Distinct):
+    if isinstance(node, Filter | Project | Aggregate | Distinct | Negated | Repeated | Generate):
         return replace(node, input=inputs[0])
+    if isinstance(node, Match | SetOperation):
+        return replace(node, left=inputs[0], right=inputs[1])
     if isinstance(node, UnionAll):
         return replace(node, branches=inputs)
     if isinstance(node, Join):

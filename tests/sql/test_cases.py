@@ -1,7 +1,7 @@
 """Every titled case of `cases/*.sql`, tick by tick against Spark.
 
-Cases are small, so they run in the low gear; a few that change every day, and all of them at night,
-run with every stage in the high gear.
+Every other case runs each day, the rest the day after, and all of them at night. Cases are small,
+so they run in the low gear; a few each day, and all of them at night, also run in the high gear.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def high_gear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ViewEvaluation, "_why_high", lambda *_: "the test wants it")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES[TODAY % 2 :: 2])
 def test_case(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark)
 
@@ -47,6 +47,12 @@ def test_case(case: Case, tmp_path: Path, spark: SparkSession) -> None:
 @pytest.mark.parametrize("case", GONE + CASES[TODAY::EVERY])
 def test_some_cases_in_the_high_gear(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark, thorough=False)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", CASES[1 - TODAY % 2 :: 2])
+def test_the_other_cases(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark)
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,10 +12,15 @@ from ivm_core.plan.nodes import (
     Aggregate,
     Distinct,
     Filter,
+    Generate,
     Join,
+    Match,
+    Negated,
     Node,
     Project,
+    Repeated,
     Scan,
+    SetOperation,
     UnionAll,
 )
 
@@ -60,6 +66,21 @@ def _prune(node: Node, wanted: frozenset[str]) -> Node:
         return Aggregate(_prune(node.input, frozenset(columns)), node.keys, calls)
     if isinstance(node, Distinct):
         return Distinct(_prune(node.input, frozenset(node.input.columns)))
+    if isinstance(node, Match):
+        needed = wanted.union(*(condition.columns for condition in node.conditions))
+        sides = (_prune(node.left, needed), _prune(node.right, needed))
+        return Match(*sides, node.kind, node.conditions)
+    if isinstance(node, SetOperation):
+        # every column decides which rows are the same
+        left, right = (_prune(side, frozenset(side.columns)) for side in node.inputs)
+        return SetOperation(left, right, node.kind)
+    if isinstance(node, Negated):
+        return Negated(_prune(node.input, wanted))
+    if isinstance(node, Repeated):
+        return Repeated(_prune(node.input, wanted | {node.times}), node.times)
+    if isinstance(node, Generate):
+        needed = wanted | node.generator.columns
+        return replace(node, input=_prune(node.input, needed))
     return node
 
 

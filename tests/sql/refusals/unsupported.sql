@@ -1,26 +1,7 @@
 -- SQL that is not maintained yet: refused as Unsupported, with construct and position.
 
--- refused: Unsupported | LEFT JOIN | line 2, column 1
-SELECT t.id FROM t
-LEFT JOIN u ON t.id = u.id;
--- refused: Unsupported | RIGHT JOIN | line 1, column 20
-SELECT u.id FROM t RIGHT OUTER JOIN u ON t.id = u.id;
--- refused: Unsupported | FULL JOIN | line 1, column 20
-SELECT u.id FROM t FULL OUTER JOIN u ON t.id = u.id;
--- refused: Unsupported | LEFT SEMI JOIN | line 3, column 3
-SELECT id
-FROM t
-  LEFT SEMI JOIN u ON t.id = u.id;
--- refused: Unsupported | LEFT ANTI JOIN | line 1, column 20
-SELECT t.id FROM t LEFT ANTI JOIN u ON t.id = u.id;
--- refused: Unsupported | SEMI JOIN | line 1, column 20
-SELECT t.id FROM t SEMI JOIN u ON t.id = u.id;
 -- refused: Unsupported | NATURAL JOIN | line 1, column 18
 SELECT id FROM t NATURAL JOIN u;
--- refused: Unsupported | JOIN … USING | line 1, column 25
-SELECT id FROM t JOIN u USING (id);
--- refused: Unsupported | LEFT JOIN | line 1, column 29
-SELECT t.id FROM (t JOIN (u LEFT JOIN t AS v ON u.id = v.id) ON t.id = u.id);
 -- refused: Unsupported | a window function (OVER) | line 1, column 12
 SELECT id, SUM(x) OVER (PARTITION BY s) AS total FROM t;
 -- refused: Unsupported | a window function (OVER) | line 2, column 3
@@ -33,17 +14,6 @@ SELECT id FROM t   WINDOW w AS (PARTITION BY id);
 -- refused: Unsupported | QUALIFY | line 2, column 1
 SELECT id FROM t
 QUALIFY row_number() OVER (ORDER BY id) = 1;
--- refused: Unsupported | a subquery in an expression | line 1, column 30
-SELECT id FROM t WHERE x IN (SELECT id FROM u);
--- refused: Unsupported | a subquery in an expression | line 2, column 15
-SELECT id FROM t
-WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.id);
--- refused: Unsupported | a subquery in an expression | line 1, column 29
-SELECT id FROM t WHERE x = (SELECT MAX(x) FROM t);
--- refused: Unsupported | a subquery in an expression | line 1, column 9
-SELECT (SELECT MAX(id) FROM u) AS m FROM t;
--- refused: Unsupported | a subquery in an expression | line 1, column 38
-SELECT id FROM t WHERE NOT x NOT IN (SELECT id FROM u) AND id > 1;
 -- refused: Unsupported | ORDER BY | line 1, column 18
 SELECT id FROM t ORDER BY id;
 -- refused: Unsupported | LIMIT | line 3, column 1
@@ -60,23 +30,8 @@ SELECT id FROM t SORT BY id;
 SELECT id FROM t CLUSTER BY id;
 -- refused: Unsupported | DISTRIBUTE BY | line 1, column 18
 SELECT id FROM t DISTRIBUTE BY id;
--- refused: Unsupported | EXCEPT | line 2, column 1
-SELECT id FROM t
-EXCEPT SELECT id FROM u;
--- refused: Unsupported | EXCEPT | line 1, column 18
-SELECT id FROM t EXCEPT ALL SELECT id FROM u;
--- refused: Unsupported | INTERSECT | line 1, column 18
-SELECT id FROM t INTERSECT SELECT id FROM u;
--- refused: Unsupported | EXCEPT | line 1, column 18
-SELECT id FROM t MINUS SELECT id FROM u;
 -- refused: Unsupported | UNION BY NAME | line 1, column 18
 SELECT id FROM t UNION ALL BY NAME SELECT id FROM u;
--- refused: Unsupported | COUNT(DISTINCT …) | line 1, column 8
-SELECT COUNT(DISTINCT x) AS n FROM t;
--- refused: Unsupported | SUM(DISTINCT …) | line 1, column 11
-SELECT s, SUM(DISTINCT x) AS n FROM t GROUP BY s;
--- refused: Unsupported | AVG(DISTINCT …) | line 1, column 35
-SELECT s FROM t GROUP BY s HAVING AVG(DISTINCT x) > 1;
 -- refused: Unsupported | the aggregate stddev | line 1, column 8
 SELECT stddev(x) AS d FROM t;
 -- refused: Unsupported | the aggregate collect_list | line 1, column 11
@@ -113,8 +68,6 @@ SELECT explode(xs) AS x FROM t;
 SELECT posexplode(xs) AS (i, x) FROM t;
 -- refused: Unsupported | the generator stack | line 1, column 8
 SELECT stack(2, 1, 2) AS x FROM t;
--- refused: Unsupported | LATERAL VIEW | line 1, column 22
-SELECT id, y FROM t  LATERAL VIEW explode(xs) e AS y;
 -- refused: Unsupported | LATERAL | line 1, column 21
 SELECT t.id FROM t, LATERAL (SELECT t.x + 1 AS y);
 -- refused: Unsupported | PIVOT | line 1, column 17
@@ -134,10 +87,6 @@ SELECT s, COUNT(*) AS n FROM t GROUP BY CUBE (s);
 SELECT s, COUNT(*) AS n FROM t GROUP BY ALL;
 -- refused: Unsupported | WITH RECURSIVE | line 1, column 6
 WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r;
--- refused: Unsupported | VALUES | line 1, column 16
-SELECT * FROM (VALUES (1), (2)) AS v(x);
--- refused: Unsupported | VALUES | line 1, column 15
-SELECT x FROM VALUES (1), (2) AS v(x);
 -- refused: Unsupported | the table function range | line 1, column 16
 SELECT id FROM range(5);
 -- refused: Unsupported | a parameter
@@ -162,6 +111,23 @@ SELECT id FROM t VERSION AS OF 3;
 SELECT 1 AS one FROM t HAVING true;
 -- refused: Unsupported | outside of the aggregates
 SELECT x + id AS y, COUNT(*) AS n FROM t GROUP BY id + x;
+
+-- refused: Unsupported | RIGHT JOIN after a comma or CROSS JOIN
+SELECT u.id FROM t, u RIGHT JOIN t AS v ON u.id = v.id;
+-- refused: Unsupported | a subquery in the condition of a LEFT JOIN
+SELECT t.id FROM t LEFT JOIN u ON t.id IN (SELECT id FROM u);
+-- refused: Unsupported | a correlated subquery with GROUP BY, DISTINCT, LIMIT or UNION
+SELECT id FROM t WHERE x IN (SELECT MAX(y) FROM u WHERE u.id = t.id GROUP BY y);
+-- refused: Unsupported | correlated by more than equalities
+SELECT id, (SELECT MAX(y) FROM u WHERE u.id < t.id) AS m FROM t;
+-- refused: Unsupported | IN with a correlated or tuple subquery outside of WHERE's AND
+SELECT id, x IN (SELECT y FROM u WHERE u.id = t.id) AS m FROM t;
+-- refused: Unsupported | VALUES whose columns are not named | line 1, column 18
+SELECT col1 FROM VALUES (1), (2) AS v;
+-- refused: Unsupported | LATERAL VIEW without names | line 1, column 23
+SELECT id, col FROM t LATERAL VIEW explode(xs) e;
+-- refused: Unsupported | a SEMI or ANTI JOIN before a RIGHT or FULL JOIN
+SELECT u.id FROM t LEFT SEMI JOIN u AS q ON t.id = q.id FULL JOIN u ON t.id = u.id;
 
 -- Columns that can't be stored.
 

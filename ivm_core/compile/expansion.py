@@ -1,0 +1,174 @@
+"""From what a query says to what a tick can do: matches and set operations in terms of sums.
+
+The plan of a view says what it means. Its tick program is made of joins, counts and sums, whose
+deltas are known; the equations are those of `operators.match` and `operators.set_operation`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.operators.sql import column, column_scalar, equality_sides, is_null_safe, scalar_of
+from ivm_core.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Filter,
+    Join,
+    Match,
+    Negated,
+    Node,
+    Project,
+    Repeated,
+    SetOperation,
+    UnionAll,
+)
+from ivm_core.plan.rewriting import with_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ivm_core.model.types import DataType
+    from ivm_core.plan.scalar import Scalar
+
+TIMES = "?times"
+
+
+def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> Node:
+    """The plan without matches and set operations; `types_of` knows the columns of its nodes."""
+
+    def visit(node: Node) -> Node:
+        inputs = tuple(visit(child) for child in node.inputs)
+        if isinstance(node, Match):
+            nulls = types_of(node.right) if node.kind == "LEFT" else {}
+            return _match(Match(inputs[0], inputs[1], node.kind, node.conditions), nulls)
+        if isinstance(node, SetOperation):
+            return _set_operation(SetOperation(inputs[0], inputs[1], node.kind))
+        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            return with_inputs(node, inputs)
+        return node
+
+    return visit(plan)
+
+
+def _match(node: Match, nulls: Mapping[str, DataType]) -> Node:
+    if node.kind == "SEMI":
+        return _semi(node)
+    unmatched = UnionAll((node.left, Negated(_semi(node))))
+    if node.kind == "ANTI":
+        return unmatched
+    pairs: Node = Join((node.left, node.right), ())
+    for condition in node.conditions:
+        pairs = Filter(pairs, condition)
+    padding = [
+        (name, scalar_of(exp.cast(exp.null(), nulls[name].ddl, dialect="spark")))
+        for name in node.right.columns
+    ]
+    kept = [(name, column_scalar(name)) for name in node.left.columns]
+    return UnionAll((pairs, Project(unmatched, tuple(kept + padding))))
+
+
+def _semi(node: Match) -> Node:
+    """Left rows that have a match: joined with what matches, each once."""
+    left, right = node.left, node.right
+    between: list[Scalar] = []
+    for condition in node.conditions:
+        if condition.columns and condition.columns <= set(left.columns):
+            left = Filter(left, condition)
+        elif condition.columns <= set(right.columns):
+            right = Filter(right, condition)
+        else:
+            between.append(condition)
+    pairs = [_sides(condition, node) for condition in between]
+    if all(pair is not None for pair in pairs):
+        return _by_equal_keys(left, right, [pair for pair in pairs if pair is not None], between)
+    return _by_any_condition(left, right, between)
+
+
+def _by_equal_keys(
+    left: Node, right: Node, pairs: list[tuple[Scalar, Scalar]], conditions: list[Scalar]
+) -> Node:
+    names = [f"?match_{number}" for number in range(1, len(pairs) + 1)]
+    keys = [(name, theirs) for name, (_, theirs) in zip(names, pairs, strict=True)]
+    matching = Distinct(Project(right, tuple(keys or [("?match", scalar_of(exp.true()))])))
+    joined: Node = Join((left, matching), ())
+    for name, (ours, _), condition in zip(names, pairs, conditions, strict=True):
+        kind = exp.NullSafeEQ if is_null_safe(condition) else exp.EQ
+        joined = Filter(joined, scalar_of(kind(this=_tree(ours), expression=column(name))))
+    return _only(joined, left)
+
+
+def _by_any_condition(left: Node, right: Node, conditions: list[Scalar]) -> Node:
+    read = frozenset().union(*(condition.columns for condition in conditions))
+    names = [name for name in left.columns if name in read]
+    candidates = Distinct(Project(left, tuple((name, column_scalar(name)) for name in names)))
+    pairs: Node = Join((candidates, right), ())
+    for condition in conditions:
+        pairs = Filter(pairs, condition)
+    found = [(f"?match_{number}", column_scalar(name)) for number, name in enumerate(names, 1)]
+    joined: Node = Join((left, Distinct(Project(pairs, tuple(found)))), ())
+    for (match, _), name in zip(found, names, strict=True):
+        same = exp.NullSafeEQ(this=column(name), expression=column(match))
+        joined = Filter(joined, scalar_of(same))
+    return _only(joined, left)
+
+
+def _sides(condition: Scalar, node: Match) -> tuple[Scalar, Scalar] | None:
+    """The left and the right side of an equality between the two inputs."""
+    sides = equality_sides(condition)
+    if sides is None:
+        return None
+    left, right = set(node.left.columns), set(node.right.columns)
+    for ours, theirs in (sides, sides[::-1]):
+        if ours.columns and theirs.columns and ours.columns <= left and theirs.columns <= right:
+            return ours, theirs
+    return None
+
+
+def _only(joined: Node, left: Node) -> Node:
+    return Project(joined, tuple((name, column_scalar(name)) for name in left.columns))
+
+
+def _tree(scalar: Scalar) -> exp.Expr:
+    tree = scalar.tree
+    if not isinstance(tree, exp.Expr):
+        raise TypeError(f"{scalar.sql} has no tree")
+    return tree.copy()
+
+
+def _set_operation(node: SetOperation) -> Node:
+    if node.kind.endswith("ALL"):
+        return _counted(node)
+    names = [f"?other_{number}" for number in range(1, len(node.columns) + 1)]
+    pairs = zip(names, node.right.columns, strict=True)
+    right = Project(node.right, tuple((name, column_scalar(theirs)) for name, theirs in pairs))
+    same = tuple(
+        scalar_of(exp.NullSafeEQ(this=column(ours), expression=column(name)))
+        for ours, name in zip(node.columns, names, strict=True)
+    )
+    kind = "SEMI" if node.kind == "INTERSECT" else "ANTI"
+    return _match(Match(Distinct(node.left), right, kind, same), {})
+
+
+def _counted(node: SetOperation) -> Node:
+    """Rows of both sides counted, and repeated as often as the operation says."""
+    sides = []
+    for side, mark in ((node.left, (1, 0)), (node.right, (0, 1))):
+        named = zip(node.columns, side.columns, strict=True)
+        outputs = [(ours, column_scalar(theirs)) for ours, theirs in named]
+        marks = zip(("?left", "?right"), mark, strict=True)
+        outputs += [(name, scalar_of(exp.Literal.number(one))) for name, one in marks]
+        sides.append(Project(side, tuple(outputs)))
+    calls = (AggregateCall("?lefts", "SUM", "?left"), AggregateCall("?rights", "SUM", "?right"))
+    counted = Aggregate(UnionAll(tuple(sides)), tuple((n, n) for n in node.columns), calls)
+    both = [column("?lefts"), column("?rights")]
+    if node.kind == "INTERSECT ALL":
+        times: exp.Expr = exp.Least(this=both[0], expressions=[both[1]])
+    else:
+        times = exp.Sub(this=both[0], expression=both[1])
+    kept = [(name, column_scalar(name)) for name in node.columns]
+    rows = Project(counted, (*kept, (TIMES, scalar_of(times))))
+    some = exp.GT(this=column(TIMES), expression=exp.Literal.number(0))
+    return Repeated(Filter(rows, scalar_of(some)), TIMES)

@@ -1,0 +1,80 @@
+-- LEFT, RIGHT and FULL OUTER, SEMI and ANTI joins, on equal keys and on any condition.
+
+-- case: matches come and go on either side
+CREATE SOURCE t (id INT, k INT, s STRING) PRIMARY KEY (id);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW lefts AS SELECT t.id, t.s, u.y FROM t LEFT JOIN u ON t.k = u.k;
+CREATE VIEW rights AS SELECT t.id, u.k, u.y FROM t RIGHT OUTER JOIN u ON t.k = u.k;
+CREATE VIEW both AS SELECT t.id, t.k, u.k AS uk, u.y FROM t FULL OUTER JOIN u ON t.k = u.k;
+CREATE VIEW with_match AS SELECT * FROM t LEFT SEMI JOIN u ON t.k = u.k;
+CREATE VIEW without AS SELECT * FROM t LEFT ANTI JOIN u ON t.k = u.k;
+CREATE VIEW missing AS SELECT t.id FROM t LEFT JOIN u ON t.k = u.k WHERE u.y IS NULL;
+-- tick: rows, NULL keys, one to many
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, NULL, 'c'), (4, 1, NULL);
+INSERT INTO u VALUES (1, 10), (1, 11), (NULL, 12), (5, 13);
+-- tick: a match comes, another goes
+INSERT INTO u VALUES (2, 20);
+DELETE FROM u VALUES (1, 10);
+-- tick: the last match of a key goes, with a duplicate of the other
+DELETE FROM u VALUES (1, 11);
+INSERT INTO u VALUES (2, 20);
+-- tick: keys change on both sides at once
+UPSERT INTO t VALUES (1, 5, 'a'), (2, NULL, 'b');
+DELETE FROM u VALUES (5, 13);
+INSERT INTO u VALUES (5, NULL), (1, 1);
+-- tick: everything on the right goes
+DELETE FROM u VALUES (1, 1), (5, NULL), (NULL, 12);
+DELETE FROM u VALUES (2, 20) * 2;
+-- tick: and comes back, while the left goes
+INSERT INTO u VALUES (1, 1), (NULL, 2);
+DELETE KEYS FROM t VALUES (1), (2), (3), (4);
+
+-- case: conditions of every kind
+CREATE SOURCE t (id INT, x INT, f BOOLEAN);
+CREATE SOURCE u (id INT, y INT);
+CREATE VIEW ranged AS SELECT t.id, u.y FROM t LEFT JOIN u ON t.x < u.y;
+CREATE VIEW mixed AS SELECT t.id, t.x, u.y FROM t LEFT JOIN u ON t.id = u.id AND t.x < u.y AND t.f AND u.y > 2;
+CREATE VIEW null_safe AS SELECT t.x, u.y FROM t FULL JOIN u ON t.x <=> u.y;
+CREATE VIEW not_smaller AS SELECT t.id, t.x FROM t LEFT ANTI JOIN u ON t.id = u.id AND t.x < u.y;
+CREATE VIEW some_larger AS SELECT t.id, t.x FROM t LEFT SEMI JOIN u ON t.x < u.y;
+CREATE VIEW computed AS SELECT t.id, u.id AS uid FROM t LEFT JOIN u ON t.id + 1 = u.id;
+CREATE VIEW product AS SELECT t.id, u.id AS uid FROM t LEFT JOIN u ON TRUE;
+-- tick: rows
+INSERT INTO t VALUES (1, 1, TRUE), (2, 5, FALSE), (2, 5, FALSE), (3, NULL, NULL);
+INSERT INTO u VALUES (1, 3), (2, 9), (NULL, NULL);
+-- tick: both sides change
+DELETE FROM t VALUES (2, 5, FALSE);
+INSERT INTO t VALUES (2, 1, TRUE);
+DELETE FROM u VALUES (1, 3);
+INSERT INTO u VALUES (2, 4), (4, 4);
+-- tick: the right is empty
+DELETE FROM u VALUES (2, 9), (NULL, NULL), (2, 4), (4, 4);
+-- tick: one row is back
+INSERT INTO u VALUES (3, 3);
+
+-- case: outer joins in chains, over and under other things
+CREATE SOURCE a (id INT, b INT);
+CREATE SOURCE b (id INT, c INT);
+CREATE SOURCE c (id INT, x DOUBLE);
+CREATE VIEW chain AS SELECT a.id, b.c, c.x FROM a LEFT JOIN b ON a.b = b.id LEFT JOIN c ON b.c = c.id;
+CREATE VIEW summed AS SELECT a.id, COUNT(c.x) AS n, SUM(c.x) AS s, MAX(c.x) AS m FROM a LEFT JOIN b ON a.b = b.id LEFT JOIN c ON b.c = c.id GROUP BY a.id;
+CREATE VIEW inner_first AS SELECT a.id, b.c, c.x FROM a JOIN b ON a.b = b.id LEFT JOIN c ON b.c = c.id AND a.id > 1;
+CREATE VIEW of_aggregates AS SELECT q.b, q.n, p.m FROM (SELECT b, COUNT(*) AS n FROM a GROUP BY b) q LEFT JOIN (SELECT id, MIN(c) AS m FROM b GROUP BY id) p ON q.b = p.id;
+CREATE VIEW over_it AS SELECT s.id, m.x FROM summed s LEFT JOIN chain m ON s.id = m.id AND m.x > 1;
+CREATE VIEW quotient AS SELECT a.id, 10 / b.c AS q FROM a LEFT JOIN b ON a.b = b.id WHERE b.c <> 0 OR b.c IS NULL;
+CREATE VIEW by_name AS SELECT id, c FROM a LEFT JOIN b USING (id);
+-- tick: rows
+INSERT INTO a VALUES (1, 1), (2, 1), (3, 2), (4, NULL);
+INSERT INTO b VALUES (1, 7), (2, 8);
+INSERT INTO c VALUES (7, 1.5), (7, 2.5);
+-- tick: the middle goes and comes
+DELETE FROM b VALUES (1, 7);
+INSERT INTO b VALUES (1, 8), (1, 0);
+-- tick: the end changes
+DELETE FROM c VALUES (7, 1.5);
+INSERT INTO c VALUES (8, 0.1), (8, 0.2);
+-- tick: all at once
+DELETE FROM a VALUES (1, 1);
+INSERT INTO a VALUES (4, 2);
+DELETE FROM b VALUES (1, 0);
+DELETE FROM c VALUES (8, 0.1);

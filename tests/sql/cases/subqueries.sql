@@ -1,0 +1,66 @@
+-- Subqueries in WHERE, SELECT and HAVING.
+
+-- case: EXISTS and IN
+CREATE SOURCE t (id INT, x INT, k INT);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW there AS SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
+CREATE VIEW not_there AS SELECT id FROM t WHERE NOT EXISTS (SELECT * FROM u WHERE u.k = t.k AND u.y > t.x);
+CREATE VIEW listed AS SELECT id FROM t WHERE x IN (SELECT y FROM u);
+CREATE VIEW not_listed AS SELECT id FROM t WHERE x NOT IN (SELECT y FROM u);
+CREATE VIEW not_listed_here AS SELECT id FROM t WHERE x NOT IN (SELECT y FROM u WHERE u.k = t.k);
+CREATE VIEW in_pairs AS SELECT id FROM t WHERE (k, x) IN (SELECT k, y FROM u) AND id > 0;
+CREATE VIEW any_at_all AS SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE y > 15);
+CREATE VIEW own AS SELECT id FROM t WHERE x IN (SELECT x FROM t WHERE k = 2);
+CREATE VIEW nested AS SELECT id FROM t WHERE k IN (SELECT k FROM u WHERE y NOT IN (SELECT x FROM t WHERE x IS NOT NULL));
+-- tick: rows
+INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (2, 20, 2), (3, NULL, 1), (4, 40, NULL);
+INSERT INTO u VALUES (1, 10), (2, 25);
+-- tick: a NULL comes into the list
+INSERT INTO u VALUES (3, NULL), (1, 20);
+-- tick: it goes, and a match goes with it
+DELETE FROM u VALUES (3, NULL), (1, 10);
+INSERT INTO t VALUES (5, 25, 2);
+-- tick: the list is empty
+DELETE FROM u VALUES (1, 20), (2, 25);
+-- tick: one row of each
+INSERT INTO u VALUES (NULL, 40);
+DELETE FROM t VALUES (2, 20, 2);
+
+-- case: values of subqueries
+CREATE SOURCE t (id INT, x INT, k INT);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW above AS SELECT id, x FROM t WHERE x > (SELECT AVG(y) FROM u);
+CREATE VIEW above_own AS SELECT id, x FROM t WHERE x >= (SELECT MIN(y) FROM u WHERE u.k = t.k);
+CREATE VIEW counts AS SELECT id, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS n, (SELECT SUM(y) + 1 FROM u WHERE u.k = t.k) AS s FROM t;
+CREATE VIEW whole AS SELECT id, (SELECT MAX(y) FROM u) - x AS d FROM t;
+CREATE VIEW flags AS SELECT id, EXISTS (SELECT 1 FROM u WHERE u.k = t.k) AS e, x IN (SELECT y FROM u) AS i, x NOT IN (SELECT y FROM u WHERE y <> 15) AS o FROM t;
+CREATE VIEW either AS SELECT id FROM t WHERE x > 30 OR EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
+CREATE VIEW groups AS SELECT k, SUM(x) AS s FROM t GROUP BY k HAVING SUM(x) > (SELECT MIN(y) FROM u);
+-- tick: rows
+INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (3, NULL, 1), (4, 40, NULL);
+INSERT INTO u VALUES (1, 5), (1, 15), (3, 100);
+-- tick: groups come and go
+DELETE FROM u VALUES (3, 100);
+INSERT INTO u VALUES (2, 20), (NULL, 40);
+-- tick: both sides
+DELETE FROM t VALUES (1, 10, 1);
+INSERT INTO t VALUES (5, 5, 2);
+DELETE FROM u VALUES (1, 5), (1, 15);
+-- tick: nothing is left on the right
+DELETE FROM u VALUES (2, 20), (NULL, 40);
+
+-- case: a scalar subquery of two rows fails the tick
+CREATE SOURCE t (id INT, k INT);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW one AS SELECT id, (SELECT y FROM u WHERE u.k = t.k) AS y FROM t;
+-- tick: one row a key
+INSERT INTO t VALUES (1, 1), (2, 2), (3, 3);
+INSERT INTO u VALUES (1, 10), (2, 20);
+-- tick: the value changes
+DELETE FROM u VALUES (1, 10);
+INSERT INTO u VALUES (1, 11);
+-- tick: two rows
+-- fails: more than one row
+INSERT INTO u VALUES (2, 21);
+-- tick: put right
+DELETE FROM u VALUES (2, 20);
