@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.operators.sql import column, column_scalar, equality_sides, is_null_safe, scalar_of
+from ivm_core.operators.sql import (
+    column,
+    column_scalar,
+    equality_sides,
+    is_null_safe,
+    scalar_of,
+    tree_of,
+    unchanged,
+)
 from ivm_core.plan.nodes import (
     Aggregate,
     AggregateCall,
@@ -66,8 +74,7 @@ def _match(node: Match, nulls: Mapping[str, DataType]) -> Node:
         (name, scalar_of(exp.cast(exp.null(), nulls[name].ddl, dialect="spark")))
         for name in node.right.columns
     ]
-    kept = [(name, column_scalar(name)) for name in node.left.columns]
-    return UnionAll((pairs, Project(unmatched, tuple(kept + padding))))
+    return UnionAll((pairs, Project(unmatched, (*unchanged(node.left.columns), *padding))))
 
 
 def _semi(node: Match) -> Node:
@@ -96,14 +103,14 @@ def _by_equal_keys(
     joined: Node = Join((left, matching), ())
     for name, (ours, _), condition in zip(names, pairs, conditions, strict=True):
         kind = exp.NullSafeEQ if is_null_safe(condition) else exp.EQ
-        joined = Filter(joined, scalar_of(kind(this=_tree(ours), expression=column(name))))
+        joined = Filter(joined, scalar_of(kind(this=tree_of(ours), expression=column(name))))
     return _only(joined, left)
 
 
 def _by_any_condition(left: Node, right: Node, conditions: list[Scalar]) -> Node:
     read = frozenset().union(*(condition.columns for condition in conditions))
     names = [name for name in left.columns if name in read]
-    candidates = Distinct(Project(left, tuple((name, column_scalar(name)) for name in names)))
+    candidates = Distinct(Project(left, unchanged(names)))
     pairs: Node = Join((candidates, right), ())
     for condition in conditions:
         pairs = Filter(pairs, condition)
@@ -128,14 +135,7 @@ def _sides(condition: Scalar, node: Match) -> tuple[Scalar, Scalar] | None:
 
 
 def _only(joined: Node, left: Node) -> Node:
-    return Project(joined, tuple((name, column_scalar(name)) for name in left.columns))
-
-
-def _tree(scalar: Scalar) -> exp.Expr:
-    tree = scalar.tree
-    if not isinstance(tree, exp.Expr):
-        raise TypeError(f"{scalar.sql} has no tree")
-    return tree.copy()
+    return Project(joined, unchanged(left.columns))
 
 
 def _set_operation(node: SetOperation) -> Node:
@@ -168,7 +168,6 @@ def _counted(node: SetOperation) -> Node:
         times: exp.Expr = exp.Least(this=both[0], expressions=[both[1]])
     else:
         times = exp.Sub(this=both[0], expression=both[1])
-    kept = [(name, column_scalar(name)) for name in node.columns]
-    rows = Project(counted, (*kept, (TIMES, scalar_of(times))))
+    rows = Project(counted, (*unchanged(node.columns), (TIMES, scalar_of(times))))
     some = exp.GT(this=column(TIMES), expression=exp.Literal.number(0))
     return Repeated(Filter(rows, scalar_of(some)), TIMES)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.operators.sql import column as column_tree
-from ivm_core.operators.sql import column_scalar, scalar_of
+from ivm_core.operators.sql import column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import (
     PRESENT,
     Aggregate,
@@ -98,7 +98,7 @@ def _joined_sets(node: Node, keys: list[str], sets: dict[str | None, list[Aggreg
         source: Node = node
         if column is not None:
             wanted = dict.fromkeys([*keys, column])
-            distinct = Project(node, tuple((name, column_scalar(name)) for name in wanted))
+            distinct = Project(node, unchanged(wanted))
             source = Distinct(distinct)
         parts.append(Aggregate(source, tuple((name, name) for name in keys), tuple(calls)))
     if len(parts) == 1:
@@ -117,7 +117,7 @@ def _joined_sets(node: Node, keys: list[str], sets: dict[str | None, list[Aggreg
     joined: Node = Join(tuple(renamed), ())
     for condition in conditions:
         joined = Filter(joined, scalar_of(condition))
-    return Project(joined, tuple((name, column_scalar(name)) for name in [*keys, *columns]))
+    return Project(joined, unchanged([*keys, *columns]))
 
 
 def _call_parts(call: exp.Expr) -> tuple[str, exp.Expr | None, bool]:

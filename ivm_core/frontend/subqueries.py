@@ -20,7 +20,7 @@ from sqlglot.optimizer.scope import build_scope
 from ivm_core.frontend.grouping import AGGREGATES, aggregate_calls, aggregated
 from ivm_core.frontend.scalars import internal
 from ivm_core.model.errors import Unsupported
-from ivm_core.operators.sql import column, column_scalar, scalar_of
+from ivm_core.operators.sql import column, column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import (
     Aggregate,
     AggregateCall,
@@ -200,7 +200,7 @@ class Subqueries:
             flat = Project(inner.node, (*outputs, ("?value", scalar_of(output))))
             grouped = _checked(flat, tuple(key_names))
             value = column(grouped.columns[-1])
-        kept = [(key, column_scalar(key)) for key in dict.fromkeys(key_names)]
+        kept = unchanged(dict.fromkeys(key_names))
         found = f"{name}_found"
         extra = [(f"{name}_value", scalar_of(value)), (found, scalar_of(exp.true()))]
         right = Project(grouped, (*kept, *extra))
@@ -211,7 +211,7 @@ class Subqueries:
         matched = self._match(node, right, "LEFT", conditions, (f"{name}_value", found))
         there = column(found).is_(exp.null()).not_()
         result = exp.case().when(there, column(f"{name}_value")).else_(empty)
-        outer = [(each, column_scalar(each)) for each in node.columns]
+        outer = unchanged(node.columns)
         return Project(matched, (*outer, (name, scalar_of(result))))
 
     def _with_existence(self, node: Node, query: exp.Expr, name: str) -> Node:
@@ -232,7 +232,7 @@ class Subqueries:
         outputs = [(key, scalar_of(ours)) for key, (ours, _) in zip(names, pairs, strict=True)]
         found = f"{name}_found"
         keys = Distinct(Project(right, tuple(outputs)))
-        kept = [(key, column_scalar(key)) for key in names]
+        kept = unchanged(names)
         marked = Project(keys, (*kept, (found, scalar_of(exp.true()))))
         same = [
             exp.EQ(this=column(key), expression=theirs)
@@ -240,7 +240,7 @@ class Subqueries:
         ]
         matched = self._match(node, marked, "LEFT", same, (found,))
         is_there = column(found).is_(exp.null()).not_()
-        outer = [(each, column_scalar(each)) for each in node.columns]
+        outer = unchanged(node.columns)
         return Project(matched, (*outer, (name, scalar_of(is_there))))
 
     def _with_membership(self, node: Node, tree: exp.In, name: str, *, positive: bool) -> Node:
@@ -265,7 +265,7 @@ class Subqueries:
                 AggregateCall(f"{name}_known", "COUNT", item),
             ),
         )
-        outer = [(each, column_scalar(each)) for each in node.columns]
+        outer = unchanged(node.columns)
         node = Join((self._with_mark(node, rows, [same], f"{name}_mark"), counts), ())
         total, known = column(f"{name}_rows"), column(f"{name}_known")
         unknown = exp.or_(value.copy().is_(exp.null()), exp.GT(this=total.copy(), expression=known))
@@ -380,7 +380,7 @@ def _checked(rows: Node, keys: tuple[str, ...]) -> Node:
     message = exp.Anonymous(this="RAISE_ERROR", expressions=[exp.Literal.string(TOO_MANY)])
     many = exp.GT(this=column("?rows"), expression=exp.Literal.number(1))
     value = exp.case().when(many, message).else_(column("?one"))
-    kept = [(key, column_scalar(key)) for key in keys]
+    kept = unchanged(keys)
     return Project(counted, (*kept, ("?value", scalar_of(value))))
 
 
@@ -401,4 +401,4 @@ def _over_nothing(node: exp.Expr, counts: Mapping[str, bool]) -> exp.Expr:
 
 def _only(filtered: Node, node: Node) -> Node:
     names = [name for name in node.columns if not name.startswith("?subquery_")]
-    return Project(filtered, tuple((name, column_scalar(name)) for name in names))
+    return Project(filtered, unchanged(names))

@@ -34,6 +34,11 @@ def named(tree: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(tree, exp.to_identifier(name, quoted=True))
 
 
+def unchanged(names: Iterable[str]) -> tuple[tuple[str, Scalar], ...]:
+    """Outputs of a projection that keeps these columns as they are."""
+    return tuple((name, column_scalar(name)) for name in names)
+
+
 def tree_of(scalar: Scalar) -> exp.Expr:
     """A fresh copy of a scalar's tree."""
     tree = scalar.tree

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.operators.sql import column_scalar, scalar_of
+from ivm_core.operators.sql import scalar_of, unchanged
 from ivm_core.plan.nodes import (
     Aggregate,
     Distinct,
@@ -91,6 +91,6 @@ def _prune_union(node: UnionAll, wanted: frozenset[str]) -> Node:
         names = [branch.columns[i] for i in places]
         pruned = _prune(branch, frozenset(names))
         if pruned.columns != tuple(names):
-            pruned = Project(pruned, tuple((name, column_scalar(name)) for name in names))
+            pruned = Project(pruned, unchanged(names))
         branches.append(pruned)
     return UnionAll(tuple(branches))
