@@ -6,6 +6,7 @@ deltas are known; the equations are those of `operators.match` and `operators.se
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -33,6 +34,7 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
+from ivm_core.plan.partitioned import Top
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> No
         if isinstance(node, Match):
             nulls = types_of(node.right) if node.kind == "LEFT" else {}
             return _match(Match(inputs[0], inputs[1], node.kind, node.conditions), nulls)
+        if isinstance(node, Top) and node.offset and node.limit is not None:
+            # the rows up to the end of the page are kept, and the page is cut from them
+            first = replace(node, input=inputs[0], limit=node.limit + node.offset, offset=0)
+            return replace(node, input=first)
         if isinstance(node, SetOperation):
             return _set_operation(SetOperation(inputs[0], inputs[1], node.kind))
         if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):

@@ -12,6 +12,7 @@ from ivm_core.operators.constant import ConstantOperator
 from ivm_core.operators.distinct import DistinctOperator
 from ivm_core.operators.filter import FilterOperator
 from ivm_core.operators.generate import GenerateOperator
+from ivm_core.operators.grouped import GroupedOperator
 from ivm_core.operators.join import JoinOperator, is_dirty
 from ivm_core.operators.match import MatchOperator
 from ivm_core.operators.negated import NegatedOperator, RepeatedOperator
@@ -19,7 +20,9 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.project import ProjectOperator
 from ivm_core.operators.scan import ScanOperator
 from ivm_core.operators.set_operation import SetOperationOperator
+from ivm_core.operators.top import TopOperator
 from ivm_core.operators.union_all import UnionAllOperator
+from ivm_core.operators.windowed import WindowedOperator
 from ivm_core.plan.nodes import (
     Aggregate,
     Constant,
@@ -36,6 +39,7 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
+from ivm_core.plan.partitioned import Grouped, Top, Windowed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +64,9 @@ OPERATORS: dict[type[Node], Any] = {
     Negated: NegatedOperator(),
     Repeated: RepeatedOperator(),
     Generate: GenerateOperator(),
+    Windowed: WindowedOperator(),
+    Grouped: GroupedOperator(),
+    Top: TopOperator(),
 }
 
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ivm_core.compile.expansion import expand
 from ivm_core.compile.lowering import Lowering
+from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import Stage, cut, physical_names
 from ivm_core.compile.totality import column_type
@@ -37,6 +38,7 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
+from ivm_core.plan.partitioned import Partitioned
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -151,6 +153,8 @@ def compile_view(
     types = TypeBook(analyser, known or {})
     plan = _with_common_types(parse(), catalog, types)
     plan = optimise(plan, catalog)
+    # after pruning: the columns that break ties are those that somebody sees
+    plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
     if analyser is not None:
         _refuse_random(plan, catalog, analyser)
     programs = []
@@ -201,10 +205,15 @@ def stage_catalog(program: ViewProgram, catalog: Mapping[str, Schema]) -> dict[s
 
 def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook) -> StageProgram:
     body = types.types(stage.body, catalog)
-    if stage.aggregate is None:
+    if stage.top is None:
         fields = tuple(Field(column, body[column]) for column in stage.columns)
         return StageProgram(stage, Schema(fields))
-    aggregate = stage.aggregate
+    if isinstance(stage.top, Partitioned):
+        found = types.types(stage.top, catalog)
+        pairs = zip(physical_names(stage.columns), stage.columns, strict=True)
+        stored = tuple(Field(physical, found[column]) for physical, column in pairs)
+        return StageProgram(stage, Schema(stored, internal=True))
+    aggregate = stage.top
     names = physical_names(aggregate.columns)
     accumulators = tuple(
         accumulator_for(

@@ -67,6 +67,8 @@ class Reach:
 
     hops: list[Hop] = field(default_factory=list)
     full: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, tuple[Origin, ...]] = field(default_factory=dict)
+    """Where the values of affected keys come from, for those that come from relations."""
 
     def add(self, hop: Hop) -> None:
         """Remember a hop; one that follows rows counts again, for they may be more by then."""
@@ -104,6 +106,30 @@ class ReachFinder:
                 self.of_delta(child)
         return self.reach
 
+    def of_parts(self, node: Node, partition: tuple[str, ...]) -> Reach:
+        """What all rows of the parts that the delta has read, before the parts are known.
+
+        A key's values are those of the change, and of the rows that the change was joined with.
+        """
+        self.of_delta(node)
+        reached = {hop.relation for hop in self.reach.hops} | set(self.reach.full)
+        limiting: tuple[str, _Values] | None = None
+        for key in partition:
+            values = self._values(node, key, with_rows=False)
+            if values is None:
+                continue
+            origins = tuple(
+                Origin(each.relation, each.field, each.relation in reached)
+                for each in values.origins
+            )
+            self.reach.keys[key] = origins
+            limiting = limiting or (key, _Values(origins, values.type, null_safe=True))
+        if limiting is None:
+            self._full(node, _why_no_key(partition))
+        else:
+            self._limit(node, *limiting)
+        return self.reach
+
     def of_keys(self, node: Node, keys: tuple[str, ...]) -> Reach:
         """What all rows of the affected keys read."""
         for key in keys:
@@ -112,8 +138,7 @@ class ReachFinder:
                 values = _Values((Origin(KEYS, key, with_rows=False),), found, null_safe=True)
                 self._limit(node, key, values)
                 return self.reach
-        reason = "no key column comes unchanged from a relation" if keys else "there is one group"
-        self._full(node, reason)
+        self._full(node, _why_no_key(keys))
         return self.reach
 
     def _spread(self, join: Join, start: int, *, from_delta: bool) -> None:
@@ -212,6 +237,10 @@ def _trace(node: Node, column: str) -> list[tuple[str, str]] | None:
             return None
         return [pair for each in found if each is not None for pair in each]
     return None
+
+
+def _why_no_key(keys: tuple[str, ...]) -> str:
+    return "no key column comes unchanged from a relation" if keys else "there is one group"
 
 
 def _has_join(node: Node) -> bool:

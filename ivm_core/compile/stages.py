@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ivm_core.plan.nodes import Aggregate, Distinct, Join, Node, Scan
+from ivm_core.plan.partitioned import Partitioned
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -19,21 +20,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a view's tick; `aggregate` is None for the view's own output."""
+    """One step of a view's tick."""
 
     relation: str
     """What later stages call the output: the view's name, or `view#1`, `view#2`, …"""
     body: Node
     """The stateless tree that is read."""
-    aggregate: Aggregate | None
-    """The stateful node over `body`, whose input it is."""
+    top: Aggregate | Partitioned | None
+    """The node over `body` that can't do without what it knew before; None for the view itself."""
     keeps_rows: bool
     """Whether someone needs the output as it was before the tick: then it has a trace."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the output columns."""
-        return self.body.columns if self.aggregate is None else self.aggregate.columns
+        return self.body.columns if self.top is None else self.top.columns
+
+    @property
+    def aggregate(self) -> Aggregate | None:
+        """The node on top, if it folds changes into accumulators."""
+        return self.top if isinstance(self.top, Aggregate) else None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Output columns that say which rows belong together."""
+        if isinstance(self.top, Aggregate):
+            return tuple(name for name, _ in self.top.keys)
+        return self.top.partition if isinstance(self.top, Partitioned) else ()
 
 
 def cut(plan: Node, view: str) -> tuple[Stage, ...]:
@@ -42,24 +55,24 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
 
     def descend(node: Node, *, needs_old: bool) -> Node:
         below = needs_old or isinstance(node, Join)
-        stateful = isinstance(node, Aggregate | Distinct)
-        inner = isinstance(node, Aggregate) and is_extremal(node)
+        stateful = isinstance(node, Aggregate | Distinct | Partitioned)
+        inner = isinstance(node, Partitioned) or (isinstance(node, Aggregate) and is_extremal(node))
         inputs = tuple(
             descend(child, needs_old=inner if stateful else below) for child in node.inputs
         )
         node = with_inputs(node, inputs)
-        if not isinstance(node, Aggregate | Distinct):
+        if not isinstance(node, Aggregate | Distinct | Partitioned):
             return node
-        aggregate = node if isinstance(node, Aggregate) else as_aggregate(node)
-        keeps = needs_old or is_extremal(aggregate)
+        top = as_aggregate(node) if isinstance(node, Distinct) else node
+        keeps = needs_old or isinstance(top, Partitioned) or is_extremal(top)
         # the same node in several places of the plan is one stage
-        number = next((n for n, each in enumerate(stages) if each.aggregate == aggregate), None)
+        number = next((n for n, each in enumerate(stages) if each.top == top), None)
         if number is None:
             number = len(stages)
-            stages.append(Stage(f"{view}#{number + 1}", aggregate.input, aggregate, keeps))
+            stages.append(Stage(f"{view}#{number + 1}", top.input, top, keeps))
         elif keeps:
             stages[number] = replace(stages[number], keeps_rows=True)
-        return _Output.of(stages[number].relation, aggregate)
+        return _Output.of(stages[number].relation, top)
 
     body = descend(plan, needs_old=False)
     stages.append(Stage(view, body, None, keeps_rows=True))
@@ -73,9 +86,8 @@ class _Output(Scan):
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, relation: str, aggregate: Aggregate) -> _Output:
-        physical = physical_names(aggregate.columns)
-        return cls(relation, relation, physical, aggregate.columns)
+    def of(cls, relation: str, top: Aggregate | Partitioned) -> _Output:
+        return cls(relation, relation, physical_names(top.columns), top.columns)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from ivm_core.plan.nodes import (
     Scan,
     UnionAll,
 )
+from ivm_core.plan.partitioned import Partitioned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,6 +76,9 @@ def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataT
         return column_type(node.input, column, catalog)
     if isinstance(node, Generate):
         return None if column in node.names else column_type(node.input, column, catalog)
+    if isinstance(node, Partitioned):
+        there = node.input.columns
+        return column_type(node.input, column, catalog) if column in there else None
     if isinstance(node, Match):
         side = node.left if column in node.left.columns else node.right
         return column_type(side, column, catalog)

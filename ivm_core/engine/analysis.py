@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from ivm_core.engine.evaluation import spark_message
 from ivm_core.model.errors import (
@@ -52,7 +52,7 @@ class SparkAnalyser:
                 where=self._where,
                 fix="write one SELECT in Spark SQL",
             ) from error
-        except AnalysisException as error:
+        except PySparkException as error:
             condition = error.getCondition() or ""
             kind = UnknownName if condition.startswith(UNRESOLVED) else UserError
             raise kind(

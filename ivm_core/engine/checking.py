@@ -111,7 +111,7 @@ class Oracle:
         for relation in program.plan.relations:
             self.frame(relation).createOrReplaceTempView(quote(relation))
         try:
-            return self.session.sql(recompute_sql(self._engine, program))
+            return self._engine.gears.query(self.session, recompute_sql(self._engine, program))
         finally:
             for relation in program.plan.relations:
                 self.session.catalog.dropTempView(quote(relation))

@@ -16,15 +16,16 @@ from pyspark.errors import PySparkException
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import node_types, stage_catalog
 from ivm_core.engine.fetching import TooLarge
+from ivm_core.engine.high_gear import HighGearRun
+from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.relations import LOCAL_ROWS
-from ivm_core.engine.stage_run import HighGearRun, Inlined, LowGearRun
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
 
 if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.engine.relations import Change, TickRelations
-    from ivm_core.engine.stage_run import StageRun
+    from ivm_core.engine.stage_run import Inlined, StageRun
 
 
 @dataclass
@@ -80,7 +81,7 @@ class ViewEvaluation:
             verb = "hydrated" if self.hydrates else run.way
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
             self._changes[relation] = run.change
-            if stage.stage.aggregate is None and run.change is not None:
+            if stage.stage.top is None and run.change is not None:
                 result.digest = run.digest
                 result.rows_out = run.change.count
                 result.deletions = run.change.deletions

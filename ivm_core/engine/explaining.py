@@ -9,7 +9,7 @@ from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import node_types, stage_catalog
 from ivm_core.compile.reach import ReachFinder
 from ivm_core.engine.checking import normalised_sql
-from ivm_core.engine.stage_run import statements_of
+from ivm_core.engine.stage_run import parts_of, statements_of
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import (
@@ -25,6 +25,7 @@ from ivm_core.plan.nodes import (
     Scan,
     SetOperation,
 )
+from ivm_core.plan.partitioned import Partitioned
 
 if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram, ViewProgram
@@ -97,7 +98,11 @@ def explain(engine: Engine, view: str) -> Explanation:
     for stage in program.stages:
         dirty = frozenset(stage.stage.body.relations)
         catalog = stage_catalog(program, engine.catalog.schemas())
-        reach = ReachFinder(catalog, dirty).of_delta(stage.stage.body)
+        finder = ReachFinder(catalog, dirty)
+        if isinstance(stage.stage.top, Partitioned):
+            reach = finder.of_parts(stage.stage.body, stage.stage.top.partition)
+        else:
+            reach = finder.of_delta(stage.stage.body)
         reads += [str(hop) for hop in reach.hops]
         reads += [f"{relation} in full: {why}" for relation, why in reach.full.items()]
         lowering = Lowering(catalog, node_types(program), dirty)
@@ -118,7 +123,10 @@ def explain(engine: Engine, view: str) -> Explanation:
 def _statements(stage: StageProgram, lowering: Lowering, program: ViewProgram) -> list[str]:
     body = stage.stage.body
     if stage.stage.aggregate is None:
-        query = lowering.render(body, Form.DELTA)
+        if stage.stage.top is None:
+            query = lowering.render(body, Form.DELTA)
+        else:
+            query = parts_of(stage).change(lowering)
         return [] if query is None else [text_of(query, pretty=True)]
     aggregate = statements_of(stage)
     fold = aggregate.fold(Form.DELTA, lowering, lowering.types(body))
@@ -141,6 +149,10 @@ def _verdict(node: Node) -> tuple[str, str]:
             reason = f"sums fold; {names} recomputed for groups whose extreme is deleted"
             return "incremental, affected keys only on deletion", reason
         return "incremental", "accumulators fold the change, changed groups only"
+    if isinstance(node, Partitioned):
+        if not node.partition:
+            return "recomputed", "there is one partition, of all rows"
+        return "affected keys only", f"recomputed for changed {', '.join(node.partition)}"
     for kind, verdict in VERDICTS.items():
         if isinstance(node, kind):
             return verdict

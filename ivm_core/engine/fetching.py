@@ -13,7 +13,7 @@ from ivm_core.store.limit import Limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ivm_core.compile.reach import Hop, Reach
+    from ivm_core.compile.reach import Hop, Origin, Reach
     from ivm_core.engine.relations import TickRelations
 
 FETCHED_ROWS = 200_000
@@ -58,11 +58,10 @@ class Fetcher:
             self._fetched[relation] = found
         return found
 
-    def _limit(self, hop: Hop) -> None:
-        if hop.relation in self._reach.full:
-            return
+    def values(self, origins: tuple[Origin, ...]) -> pa.ChunkedArray:
+        """What is found in the changes, and where it is asked for in the rows, of the origins."""
         arrays = []
-        for origin in hop.origins:
+        for origin in origins:
             if origin.relation == KEYS:
                 if self._keys is not None:
                     arrays.append(self._keys.column(origin.field))
@@ -76,7 +75,12 @@ class Fetcher:
         if pa.types.is_integer(wanted):
             wanted = pa.int64()
         chunks = [chunk for array in arrays for chunk in array.cast(wanted).chunks]
-        values = pa.chunked_array(chunks, wanted).unique()
+        return pa.chunked_array([pa.chunked_array(chunks, wanted).unique()])
+
+    def _limit(self, hop: Hop) -> None:
+        if hop.relation in self._reach.full:
+            return
+        values = self.values(hop.origins)
         if len(values) > LIMIT_VALUES:
             raise TooLarge(f"{len(values)} keys reach {hop.relation}")
         limit = Limit.of(hop.field, values, with_null=hop.null_safe and values.null_count > 0)

@@ -9,6 +9,7 @@ touched, and the settings that change meaning are pinned.
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from ivm_core.model.digest import Digest
 from ivm_core.model.names import quote
 from ivm_core.model.schema import Schema
 from ivm_core.operators.arrow_types import arrow_schema, to_spark
+from ivm_core.operators.exact_moments import FUNCTION, moment
 from ivm_core.operators.row_identity import digest_aggregates, digest_from_limbs
 from ivm_core.operators.sql import text_of
 from ivm_core.store.trace_writing import SPARK_WRITE_OPTIONS
@@ -83,8 +85,10 @@ LEFT_OUT = (
     "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
     "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
 )
+EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+WITH_OFFSET = re.compile(r"\b(PRECEDING|FOLLOWING|OFFSET)\b")
 LOW = {
-    "spark.sql.optimizer.excludedRules": ",".join(LEFT_OUT),
+    EXCLUDED_RULES: ",".join(LEFT_OUT),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -144,6 +148,7 @@ class Gears:
         self.low = _session(spark, {**PINNED, **LOW})
         self.high = _session(spark, {**PINNED, **HIGH})
         self.statements = 0
+        self._knows_moments = False
         self._on_hand: dict[str, LocalRows] = {}
         # what Spark refuses is raised with its text; it need not be logged as well
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -153,7 +158,8 @@ class Gears:
         for name, bound in relations.items():
             self._take(name, bound)
         self.statements += 1
-        table = self.low.sql(sql).toArrow()
+        with self._folding(sql):
+            table = self.query(self.low, sql).toArrow()
         return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
 
     def write(
@@ -164,7 +170,7 @@ class Gears:
         `schema` has the columns that are written; a `_weight` among them counts in the digest.
         """
         with self._bound(relations):
-            return self.write_frame(self.high.sql(sql), schema, target, tick)
+            return self.write_frame(self.query(self.high, sql), schema, target, tick)
 
     def write_frame(self, frame: DataFrame, schema: Schema, target: str, tick: int) -> Written:
         """Write a frame of any session, as `write` does."""
@@ -195,7 +201,7 @@ class Gears:
         """A lazy frame in the high gear; its relations stay bound."""
         for name, rows in relations.items():
             self._frame(self.high, rows).createOrReplaceTempView(quote(name))
-        return self.high.sql(sql)
+        return self.query(self.high, sql)
 
     def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
         """The columns that Spark's analyzer gives a query over empty relations.
@@ -206,10 +212,18 @@ class Gears:
             frame = self.low.createDataFrame([], to_spark(schema))
             frame.createOrReplaceTempView(quote(name))
         try:
-            return self.low.sql(sql).schema
+            return self.query(self.low, sql).schema
         finally:
             for name in relations:
                 self.low.catalog.dropTempView(quote(name))
+
+    def query(self, session: SparkSession, sql: str) -> DataFrame:
+        """A statement in one of the sessions, which learns our own functions when they occur."""
+        if FUNCTION in sql and not self._knows_moments:
+            for each in (self.low, self.high):
+                each.udf.register(FUNCTION, moment, "DOUBLE")
+            self._knows_moments = True
+        return session.sql(sql)
 
     def register(self, function: Function) -> None:
         """Make a user's function known to both sessions."""
@@ -242,6 +256,19 @@ class Gears:
             self._on_hand[name] = rows
 
     @contextmanager
+    def _folding(self, sql: str) -> Iterator[None]:
+        """Offsets of frames and pages are literals only after Spark has folded them."""
+        if not WITH_OFFSET.search(sql):
+            yield
+            return
+        rules = ",".join(rule for rule in LEFT_OUT if not rule.endswith(".ConstantFolding"))
+        self.low.conf.set(EXCLUDED_RULES, rules)
+        try:
+            yield
+        finally:
+            self.low.conf.set(EXCLUDED_RULES, LOW[EXCLUDED_RULES])
+
+    @contextmanager
     def _bound(self, relations: Mapping[str, Rows]) -> Iterator[None]:
         for name, rows in relations.items():
             self._frame(self.high, rows).createOrReplaceTempView(quote(name))
@@ -253,6 +280,8 @@ class Gears:
 
     @staticmethod
     def _frame(session: SparkSession, rows: Rows) -> DataFrame:
+        if isinstance(rows, LocalRows) and not rows.table.num_rows:
+            return session.createDataFrame([], to_spark(rows.schema))
         if isinstance(rows, LocalRows):
             # Spark 4.2 stops reading a table's batches at the first empty one
             table = rows.table.combine_chunks()

@@ -1,8 +1,8 @@
 """Compaction by itself: small files are merged, state is folded.
 
-State and inner nodes are only ever read as of the newest tick that their view has seen, so they
-fold up to it. Rows of sources and views keep their ticks apart, so that `at=`, `changes` and
-`replay` reach back.
+State and inner nodes are only ever read as of the newest tick that their view has seen, so
+their small files are folded. Rows of sources and views keep their ticks apart, so that `at=`,
+`changes` and `replay` reach back.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from ivm_core.engine.stage_run import statements_of
 from ivm_core.model.errors import TickConflict
-from ivm_core.store.compaction import compact, merge_small, small_files, sweep
+from ivm_core.store.compaction import compact, merge_small, netted, small_files, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
 
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.history import History
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 SMALL_FILES = 32
 """A trace with more small files than this is compacted."""
 DRIVER_FOLD_ROWS = 2_000_000
-"""Above this many stored rows, ticks are merged but not folded on the driver."""
+"""Above this many stored rows only what is in small files is folded."""
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +55,9 @@ def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch
     for stage in program.stages:
         relation = stage.stage.relation
         if stage.stage.keeps_rows:
-            done += _merge(layout.stage_rows(relation, stage.output), history)
+            is_view = relation == program.name
+            rows = layout.stage_rows(relation, stage.output)
+            done += _merge(rows, history, None if is_view else netted)
         if stage.stage.aggregate is None:
             continue
         statements = statements_of(stage)
@@ -61,7 +65,7 @@ def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch
         if small_files(state, history.committed) <= SMALL_FILES:
             continue
         if state.rows_estimate(history.committed) > DRIVER_FOLD_ROWS:
-            done += merge_small(state, history.committed)
+            done += _merge(state, history, statements.folded_state)
         else:
             compact(state, history.committed, upto, epoch, statements.folded_state)
             sweep(state)
@@ -69,9 +73,11 @@ def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch
     return done
 
 
-def _merge(trace: Trace, history: History) -> list[str]:
+def _merge(
+    trace: Trace, history: History, fold: Callable[[pa.Table], pa.Table] | None = None
+) -> list[str]:
     if small_files(trace, history.committed) <= SMALL_FILES:
         return []
-    merged = merge_small(trace, history.committed)
+    merged = merge_small(trace, history.committed, fold)
     sweep(trace)
     return merged

@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
+from ivm_core.compile.lowering import OPERATORS
 from ivm_core.compile.reach import Reach, ReachFinder
 from ivm_core.compile.stages import scans
-from ivm_core.engine.fetching import Fetcher, wanted_columns
+from ivm_core.engine.fetching import wanted_columns
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
-from ivm_core.engine.layout import ticked, weighted
-from ivm_core.engine.relations import Change, local_change
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import InternalError
 from ivm_core.operators.aggregate import AggregateStatements, keys_name, redone_name, state_name
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.consolidation import consolidated
-from ivm_core.operators.netting import net
 from ivm_core.operators.operator import Form
-from ivm_core.operators.row_identity import digest_of
+from ivm_core.operators.partitioned import PartitionedStatements
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import text_of
-from ivm_core.store.limit import ColumnLimit, Limit, limits
+from ivm_core.plan.partitioned import Partitioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -34,8 +31,8 @@ if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram
     from ivm_core.engine.evaluation import ViewEvaluation
     from ivm_core.engine.gears import Gears, Rows
+    from ivm_core.engine.relations import Change
     from ivm_core.model.schema import Schema
-    from ivm_core.model.types import DataType
     from ivm_core.store.trace import Trace
 
 
@@ -90,14 +87,17 @@ class StageRun(ABC):
 
     def execute(self) -> None:
         """Run the stage's statements and store what comes out."""
-        if self.stage.stage.aggregate is None:
+        top = self.stage.stage.top
+        if top is None:
             self._execute_rows()
+        elif isinstance(top, Partitioned):
+            self._execute_parts(parts_of(self.stage))
         else:
             self._execute_aggregate(statements_of(self.stage))
         for trace, rows in self._unstored:
             trace.append(rows, self.relations.tick, self.relations.epoch)
 
-    # --- the two kinds of stage ---
+    # --- the kinds of stage ---
 
     def _execute_rows(self) -> None:
         body = self.stage.stage.body
@@ -143,6 +143,24 @@ class StageRun(ABC):
         else:
             key = (*self._key, self.binds_whole_state, redone)
             self.view.inlined[self.stage.stage.relation] = Inlined(key, rows, reads)
+
+    def _execute_parts(self, parts: PartitionedStatements) -> None:
+        if self.view.hydrates:
+            rows = self._rendered("parts", lambda: self._final(parts.rows(self.lowering)))
+            if rows is not None:
+                self._emit(rows, self._inputs(rows, Reach()))
+            return
+        if not parts.node.partition and self._is_settled_by_change(parts):
+            return
+        statement = self._rendered("parts", lambda: self._final(parts.change(self.lowering)))
+        if statement is None:
+            return
+        self.way = "affected keys recomputed" if parts.node.partition else "recomputed"
+        finder = ReachFinder(self.view.catalog, self.dirty)
+        reach = finder.of_parts(self.stage.stage.body, parts.node.partition)
+        reads = self._inputs(statement, reach)
+        reads[bound_name(parts.output, Form.OLD)] = self._old_parts(parts, reach)
+        self._emit(statement, reads)
 
     def _redo(self, aggregate: AggregateStatements, folded: Rows, reads: dict[str, Rows]) -> bool:
         """Recompute MIN and MAX of the groups where a deletion reaches them; whether there are."""
@@ -266,6 +284,14 @@ class StageRun(ABC):
         """The node's own rows of at least the changed groups."""
 
     @abstractmethod
+    def _old_parts(self, parts: PartitionedStatements, reach: Reach) -> Rows:
+        """The node's own rows of at least the affected parts."""
+
+    def _is_settled_by_change(self, parts: PartitionedStatements) -> bool:
+        """Whether a node of one part is done without its whole input, from the change alone."""
+        return False
+
+    @abstractmethod
     def _reached_keys(
         self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
     ) -> LocalRows | None:
@@ -286,209 +312,13 @@ class StageRun(ABC):
         return self.relations.layout.stage_state(aggregate.output, aggregate.state_schema, keys)
 
     def _rows_trace(self) -> Trace:
-        aggregate = self.stage.stage.aggregate
-        count = 0 if aggregate is None else len(aggregate.keys)
-        keys = self.stage.output.names[:count]
-        return self.relations.layout.stage_rows(self.stage.stage.relation, self.stage.output, keys)
+        stage = self.stage.stage
+        keys = [name for column, name in self._stored_names() if column in stage.keys]
+        return self.relations.layout.stage_rows(stage.relation, self.stage.output, keys)
 
-
-class LowGearRun(StageRun):
-    """On the driver's rows, for small changes."""
-
-    gear = "low gear"
-    binds_whole_state = False
-
-    def _before(
-        self,
-        names: list[str],
-        reach: Reach,
-        columns: Mapping[str, tuple[str, ...]],
-        keys: pa.Table | None,
-    ) -> dict[str, Rows]:
-        fetcher = Fetcher(reach, self.relations, self.view.upto, self._change_table, columns, keys)
-        reads: dict[str, Rows] = {}
-        for name in names:
-            # rows that are gone must not meet the change: an expression could fail on them
-            schema = self.view.relations.schema(name).select(columns[name])
-            table = net(fetcher.rows(name), schema)
-            reads[bound_name(name, Form.OLD)] = LocalRows(table, weighted(schema))
-        return reads
-
-    def _change_table(self, name: str) -> pa.Table | None:
-        change = self.view.change(name)
-        return None if change is None else change.table
-
-    def _now(self, name: str) -> Rows:
-        schema = self.relations.schema(name)
-        if name in self.view.inner:
-            change = self.view.change(name)
-            return (
-                LocalRows(arrow_schema(weighted(schema)).empty_table(), weighted(schema))
-                if change is None
-                else change.rows
-            )
-        table = self.relations.now(name)
-        if table is None:
-            from ivm_core.engine.fetching import TooLarge
-
-            raise TooLarge(f"only Spark can read {name}")
-        return LocalRows(net(table, schema), weighted(schema))
-
-    def _fold(
-        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
-    ) -> Rows | None:
-        schema = aggregate.state_schema
-        table = self.gears.rows(statement.text, reads, schema)
-        self._unstored.append((self._state_trace(aggregate), table))
-        return LocalRows(table, schema) if table.num_rows else None
-
-    def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
-        schema = aggregate.state_schema
-        return LocalRows(
-            self._of_keys(self._state_trace(aggregate), aggregate, folded, schema), schema
-        )
-
-    def _old_output(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
-        schema = weighted(self.stage.output)
-        return LocalRows(self._of_keys(self._rows_trace(), aggregate, folded, schema), schema)
-
-    def _of_keys(
-        self, trace: Trace, aggregate: AggregateStatements, folded: Rows, schema: Schema
-    ) -> pa.Table:
-        """Rows of the changed groups, by as many key columns as can limit a read."""
-        limit = None
-        if isinstance(folded, LocalRows):
-            conjunction = []
-            for key in aggregate.keys:
-                values = folded.table.column(key.name)
-                if limits(values.type):
-                    conjunction.append(ColumnLimit(key.name, values, values.null_count > 0))
-            limit = Limit((tuple(conjunction),)) if conjunction else None
-        names = list(schema.names)
-        return trace.read(self.relations.history.committed, self.view.upto, None, names, limit)
-
-    def _reached_keys(
-        self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
-    ) -> LocalRows | None:
-        if not isinstance(folded, LocalRows):
-            raise InternalError("the low gear folds on the driver")
-        gone = [folded.table.column(name) for name in aggregate.gone_columns]
-        if all(column.null_count == len(column) for column in gone):
-            return None
-        schema = aggregate.keys_schema
-        statement = self._rendered("reached", aggregate.changed_extrema)
-        if statement is None:
-            raise InternalError("no statement finds reached extremes")
-        table = self.gears.rows(statement.text, reads, schema)
-        return LocalRows(table, schema) if table.num_rows else None
-
-    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
-        return LocalRows(self.gears.rows(statement.text, reads, schema), schema)
-
-    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
-        schema = self.stage.output
-        table = net(self.gears.rows(statement.text, reads, weighted(schema)), schema)
-        self._unstored.append((self._rows_trace(), table))
-        self.change = local_change(table, schema)
-        if self.stage.stage.aggregate is None:
-            self.digest = digest_of(table, schema)
-
-
-class HighGearRun(StageRun):
-    """On files, for everything else."""
-
-    gear = "high gear"
-    binds_whole_state = True
-
-    def _final(self, query: exp.Query | None) -> exp.Query | None:
-        return None if query is None else consolidated(query, _types(self.stage.output))
-
-    def _unsettled(self) -> frozenset[str]:
-        last = self.relations.tick if self.view.hydrates else self.view.upto
-        reads = self.stage.stage.body.relations
-        return frozenset(name for name in reads if self.view.has_gone_rows(name, last))
-
-    def _before(
-        self,
-        names: list[str],
-        reach: Reach,
-        columns: Mapping[str, tuple[str, ...]],
-        keys: pa.Table | None,
-    ) -> dict[str, Rows]:
-        return {
-            bound_name(name, Form.OLD): self.relations.stored(name, self.view.upto)
-            for name in names
-        }
-
-    def _now(self, name: str) -> Rows:
-        if name in self.view.inner:
-            change = self.view.change(name)
-            schema = weighted(self.relations.schema(name))
-            return (
-                LocalRows(arrow_schema(schema).empty_table(), schema)
-                if change is None
-                else change.rows
-            )
-        last = self.relations.tick - 1
-        before = self.relations.stored(name, last)
-        change = self.relations.change(name, last)
-        if change is None:
-            return before
-        columns = [*self.relations.schema(name).names, "_weight"]
-        frames = [
-            self.gears.read(rows).select(*[f"`{c}`" for c in columns])
-            for rows in (before, change.rows)
-        ]
-        return FrameRows(frames[0].unionAll(frames[1]))
-
-    def _fold(
-        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
-    ) -> Rows | None:
-        trace = self._state_trace(aggregate)
-        schema = aggregate.state_schema
-        target = trace.spark_target(self.relations.tick, self.relations.epoch)
-        written = self.gears.write(statement.text, reads, schema, target, self.relations.tick)
-        trace.adopt(self.relations.tick, self.relations.epoch)
-        return StoredRows((target,), ticked(schema)) if written.rows else None
-
-    def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
-        return self._stored(self._state_trace(aggregate), aggregate.state_schema)
-
-    def _old_output(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
-        return self._stored(self._rows_trace(), weighted(self.stage.output))
-
-    def _stored(self, trace: Trace, schema: Schema) -> Rows:
-        files = trace.files(self.relations.history.committed, self.view.upto)
-        return StoredRows(tuple(file.uri for file in files), ticked(schema), at=self.view.upto)
-
-    def _reached_keys(
-        self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
-    ) -> LocalRows | None:
-        schema = aggregate.keys_schema
-        statement = self._rendered("reached", aggregate.changed_extrema)
-        if statement is None:
-            raise InternalError("no statement finds reached extremes")
-        frame = self.gears.frame(statement.text, reads)
-        table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
-        return LocalRows(table, schema) if table.num_rows else None
-
-    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
-        frame = self.gears.frame(statement.text, reads)
-        table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
-        return LocalRows(table, schema)
-
-    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
-        schema = weighted(self.stage.output)
-        trace = self._rows_trace()
-        tick, epoch = self.relations.tick, self.relations.epoch
-        target = trace.spark_target(tick, epoch)
-        written = self.gears.write(statement.text, reads, schema, target, tick)
-        trace.adopt(tick, epoch)
-        self.digest = written.digest
-        if written.rows:
-            rows = StoredRows((target,), ticked(schema))
-            change = Change(rows, written.rows, written.deletions, written.net)
-            self.change = self.relations.localised(change, self.stage.stage.relation)
+    def _stored_names(self) -> list[tuple[str, str]]:
+        """Output columns, and what the trace calls them; a row of no columns is stored as one."""
+        return list(zip(self.stage.stage.columns, self.stage.output.names, strict=False))
 
 
 def statements_of(stage: StageProgram) -> AggregateStatements:
@@ -504,8 +334,13 @@ def statements_of(stage: StageProgram) -> AggregateStatements:
     )
 
 
-def _types(schema: Schema) -> dict[str, DataType]:
-    return {each.name: each.type for each in schema}
+def parts_of(stage: StageProgram) -> PartitionedStatements:
+    """The statements of a node that is recomputed by affected key."""
+    top = stage.stage.top
+    if not isinstance(top, Partitioned):
+        raise InternalError("the stage has no node that is recomputed by key")
+    operator = OPERATORS[type(top)]
+    return PartitionedStatements(top, operator, stage.stage.relation, stage.output)
 
 
 def _renamed(keys: LocalRows, columns: tuple[str, ...]) -> pa.Table:

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.frontend.grouping import aggregate_calls, aggregated
+from ivm_core.frontend.aggregates import aggregate_calls, simplified
+from ivm_core.frontend.clauses import Clauses, limited
+from ivm_core.frontend.grouping import aggregated, group_by
 from ivm_core.frontend.scalars import internal, with_clocks
+from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
 from ivm_core.frontend.subqueries import Subqueries, conjuncts, has_subquery
+from ivm_core.frontend.time_windows import in_time_windows
+from ivm_core.frontend.windows import window_calls, windowed
 from ivm_core.model.errors import DuplicateName, SqlError, UnknownName, Unsupported
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import scalar_of
@@ -17,9 +22,6 @@ from ivm_core.plan.nodes import (
     Constant,
     Distinct,
     Filter,
-    Generate,
-    Join,
-    Match,
     Node,
     Project,
     Scan,
@@ -62,6 +64,7 @@ class Builder:
         self, tree: exp.SetOperation, ctes: Mapping[str, Node], *, is_named: bool
     ) -> Node:
         kind = tree.key.upper()
+        names = tree.named_selects
         first = self.query(tree.left, ctes, is_named=is_named)
         branches = (first, self.query(tree.right, ctes, is_named=False))
         widths = [len(branch.columns) for branch in branches]
@@ -72,10 +75,13 @@ class Builder:
                 fix="give both branches the same number of columns",
             )
         is_distinct = bool(tree.args.get("distinct"))
+        node: Node
         if not isinstance(tree, exp.Union):
-            return SetOperation(*branches, kind if is_distinct else f"{kind} ALL")
-        union = UnionAll(branches)
-        return Distinct(union) if is_distinct else union
+            node = SetOperation(*branches, kind if is_distinct else f"{kind} ALL")
+        else:
+            node = UnionAll(branches)
+            node = Distinct(node) if is_distinct else node
+        return limited(node, tree, dict(zip(names, node.columns, strict=True)), self.where)
 
     def _renamed(self, node: Node, relation: exp.Expr) -> Node:
         """The node with the columns of `relation AS alias(a, b)`."""
@@ -95,14 +101,12 @@ class Builder:
     def _select(self, tree: exp.Select, ctes: Mapping[str, Node], *, is_named: bool) -> Node:
         self._refuse_stars(tree)
         subqueries = Subqueries(self, ctes)
-        having = tree.args.get("having")
-        written = [item.unalias() for item in tree.expressions]
-        written += [having.this] if having is not None else []
-        above = [subqueries.extracted(each) for each in written]
-        group = tree.args.get("group")
-        keys = [internal(key) for key in group.expressions if not _is_empty(key)] if group else []
+        clauses = Clauses(tree, self.where)
+        above = [subqueries.extracted(simplified(each)) for each in clauses.expressions]
+        grouping = group_by(clauses.group)
+        keys = [internal(key) for key in grouping.keys]
         calls = aggregate_calls(above)
-        if (having is not None or group is not None) and not keys and not calls:
+        if (clauses.having or clauses.group) and not keys and not calls:
             raise Unsupported(
                 "GROUP BY or HAVING without keys and aggregates",
                 position=self.where,
@@ -118,17 +122,24 @@ class Builder:
             self._refuse_duplicates(names)
         else:
             names = [f"column_{number}" for number in range(1, len(names) + 1)]
+        node, replace = in_time_windows(node, keys, above, self.where)
+        keys, calls, above = ([replace(each) for each in trees] for trees in (keys, calls, above))
         if keys or calls:
-            node, replace = aggregated(node, keys, calls)
+            node, replace = aggregated(node, keys, calls, grouping.sets)
             above = [replace(expression) for expression in above]
             node = with_clocks(node, above)
         node = subqueries.attached(node)
         if keys or calls:
             self._refuse_ungrouped(node, above)
-        if having is not None:
-            node = Filter(node, scalar_of(above.pop()))
-        node = Project(node, tuple(zip(names, map(scalar_of, above), strict=True)))
-        return Distinct(node) if tree.args.get("distinct") else node
+        if clauses.having is not None:
+            node = Filter(node, scalar_of(above[clauses.having]))
+        windows = window_calls(above)
+        if windows:
+            node, replace = windowed(node, windows)
+            above = [replace(expression) for expression in above]
+        if clauses.qualify is not None:
+            node = Filter(node, scalar_of(above[clauses.qualify]))
+        return clauses.finished(node, names, above)
 
     def read(
         self,
@@ -148,7 +159,7 @@ class Builder:
         for condition in [part for each in (*joined, *conditions) for part in conjuncts(each)]:
             (asking if has_subquery(condition) else plain).append(condition)
         bound = [internal(condition) for condition in plain]
-        node = _filtered(with_clocks(node, [*bound, *(clocks_of or [])]), bound)
+        node = filtered(with_clocks(node, [*bound, *(clocks_of or [])]), bound)
         subqueries = Subqueries(self, ctes)
         for condition in asking:
             node = subqueries.filtered(node, condition)
@@ -161,7 +172,7 @@ class Builder:
         start = tree.args.get("from_") or tree.args.get("from")
         if start is None:
             return Constant(), []
-        whole = _Sources(self, ctes, spelled)
+        whole = Sources(self, ctes, spelled)
         whole.add(start.this)
         whole.join(tree.args.get("joins"))
         for lateral in tree.args.get("laterals") or ():
@@ -241,106 +252,6 @@ class Builder:
                 )
 
 
-class _Sources:
-    """What stands in FROM, put together from left to right.
-
-    Inner joins are one product, whose conditions wait until all is there or an outer join wants
-    what there is so far.
-    """
-
-    def __init__(self, builder: Builder, ctes: Mapping[str, Node], spelled: dict[str, str]):
-        self._builder = builder
-        self._ctes = ctes
-        self._spelled = spelled
-        self._parts: list[Node] = []
-        self.conditions: list[exp.Expr] = []
-        self._has_product = False
-
-    @property
-    def node(self) -> Node:
-        return self._parts[0] if len(self._parts) == 1 else Join(tuple(self._parts), ())
-
-    def add(self, relation: exp.Expr) -> None:
-        """A relation, or a parenthesis with joins of its own."""
-        if isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
-            self.add(relation.this)
-            self.join(relation.args.get("joins"))
-            return
-        self._parts.append(self._builder.relation(relation, self._ctes, self._spelled))
-        if isinstance(relation, exp.Table):
-            self.join(relation.args.get("joins"))
-
-    def join(self, joins: list[exp.Join] | None) -> None:
-        for join in joins or ():
-            on = join.args.get("on")
-            if not join.side:
-                self._has_product = self._has_product or on is None
-                self.add(join.this)
-                self.conditions += [] if on is None else [on]
-            else:
-                self._outer(join, conjuncts(on))
-
-    def _outer(self, join: exp.Join, on: list[exp.Expr]) -> None:
-        if any(has_subquery(each) for each in on):
-            raise self._refusal(f"a subquery in the condition of a {join.side} JOIN")
-        if self._has_product and join.side != "LEFT":
-            # a comma binds less than JOIN does, CROSS JOIN does not: the tree says neither
-            raise self._refusal(f"{join.side} JOIN after a comma or CROSS JOIN")
-        other = _Sources(self._builder, self._ctes, self._spelled)
-        other.add(join.this)
-        left, right = self._settled(), other._settled()
-        bound = [internal(each) for each in on]
-        left = with_clocks(left, bound)
-        conditions = tuple(scalar_of(each) for each in bound)
-        if join.side == "RIGHT":
-            left, right = right, left
-        matched: Node = Match(left, right, "LEFT", conditions)
-        if join.side == "FULL":
-            lonely = Match(right, left, "ANTI", conditions)
-            nulls = [(name, scalar_of(exp.null())) for name in left.columns]
-            kept = [(name, scalar_of(column_tree(name))) for name in right.columns]
-            matched = UnionAll((matched, Project(lonely, (*nulls, *kept))))
-        self._parts = [matched]
-
-    def _settled(self) -> Node:
-        """What there is so far, with its conditions applied."""
-        node, conditions = self.node, [part for each in self.conditions for part in conjuncts(each)]
-        bound = [internal(each) for each in conditions if not has_subquery(each)]
-        node = _filtered(with_clocks(node, bound), bound)
-        subqueries = Subqueries(self._builder, self._ctes)
-        for each in conditions:
-            if has_subquery(each):
-                node = subqueries.filtered(node, each)
-        self.conditions = []
-        return node
-
-    def generate(self, lateral: exp.Lateral) -> None:
-        """LATERAL VIEW: what a generator makes of each row."""
-        alias = lateral.args.get("alias")
-        names = column_list(lateral)
-        if alias is None or not names:
-            raise self._refusal("LATERAL VIEW without names for its columns")
-        columns = []
-        for name in names:
-            column = plan_column(lateral.alias, name)
-            self._spelled[column] = name
-            columns.append(column)
-        node = self._settled()
-        call = internal(lateral.this)
-        is_outer = bool(lateral.args.get("outer"))
-        self._parts = [
-            Generate(with_clocks(node, [call]), scalar_of(call), is_outer, tuple(columns))
-        ]
-
-    def _refusal(self, construct: str) -> Unsupported:
-        return Unsupported(
-            construct,
-            position=self._builder.where,
-            reason="this version does not join in that way",
-            rewrite="write one of the sides as a derived table",
-        )
-
-
 def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:
     """The node with its columns named `alias.column`, as expressions of the SELECT call them."""
     outputs = []
@@ -349,15 +260,3 @@ def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:
         spelled[name] = column
         outputs.append((name, scalar_of(column_tree(column))))
     return Project(node, tuple(outputs))
-
-
-def _filtered(node: Node, conditions: list[exp.Expr]) -> Node:
-    """WHERE and ON conditions above the product; rewrites place them."""
-    for condition in conditions:
-        node = Filter(node, scalar_of(condition))
-    return node
-
-
-def _is_empty(key: exp.Expr) -> bool:
-    """`GROUP BY ()` is one group of all rows."""
-    return isinstance(key, exp.Tuple) and not key.expressions

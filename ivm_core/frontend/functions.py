@@ -92,6 +92,21 @@ OTHER_AGGREGATES = frozenset(
         "vector_sum",
     ]
 )
+GROUPING = frozenset(["grouping", "grouping_id"])
+"""What a grouping set says of itself; Spark lists them among the aggregates."""
+OPEN_AGGREGATES = {
+    **dict.fromkeys(["first", "first_value"], "MIN_BY(x, …) with what makes a row the first"),
+    **dict.fromkeys(["last", "last_value"], "MAX_BY(x, …) with what makes a row the last"),
+    **dict.fromkeys(["approx_percentile", "percentile_approx"], "PERCENTILE(x, …), which is exact"),
+    **dict.fromkeys(["vector_avg", "vector_sum"], "SUM or AVG of each element"),
+    **{
+        name: "COUNT(DISTINCT x), PERCENTILE(x, …) or a GROUP BY, which are exact"
+        for name in sorted(OTHER_AGGREGATES)
+        if name.startswith(("approx_top_k", "hll_", "kll_", "theta_", "tuple_", "histogram_"))
+    },
+    "measure": "the expression of the measure",
+}
+"""Aggregates whose value depends on how Spark lays out the rows, and what to write instead."""
 WINDOW_FUNCTIONS = frozenset(
     [
         "cume_dist",
@@ -105,7 +120,7 @@ WINDOW_FUNCTIONS = frozenset(
         "row_number",
     ]
 )
-TIME_WINDOWS = frozenset(["window", "session_window", "window_time"])
+TIME_WINDOWS = frozenset(["window_time"])
 GENERATORS = frozenset(
     [
         "collations",

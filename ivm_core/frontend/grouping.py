@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.frontend.aggregates import FOLDED, core, text, with_placed
+from ivm_core.frontend.spelling import folded
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import (
@@ -17,36 +21,108 @@ from ivm_core.plan.nodes import (
     Join,
     Node,
     Project,
+    UnionAll,
 )
+from ivm_core.plan.partitioned import Grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ivm_core.plan.scalar import Scalar
 
-AGGREGATES: dict[type[exp.Expr], str] = {
-    exp.Count: "COUNT",
-    exp.Sum: "SUM",
-    exp.Avg: "AVG",
-    exp.Min: "MIN",
-    exp.Max: "MAX",
-}
+ALL_ROWS = "?all"
+"""The key of the grouping by nothing, which has no row where there are no rows."""
 
 
-def aggregate_calls(trees: list[exp.Expr]) -> list[exp.Expr]:
-    """The aggregates in expressions, each with its FILTER clause, equal ones once."""
-    found: dict[str, exp.Expr] = {}
-    for tree in trees:
-        for node in tree.walk():
-            filtered = isinstance(node, exp.Filter) and isinstance(node.this, tuple(AGGREGATES))
-            bare = isinstance(node, tuple(AGGREGATES)) and not isinstance(node.parent, exp.Filter)
-            if filtered or bare:
-                found.setdefault(_text(node), node)
-    return list(found.values())
+@dataclass(frozen=True)
+class GroupBy:
+    """The keys of a GROUP BY, and which of them each grouping set has."""
+
+    keys: list[exp.Expr]
+    sets: list[list[int]] | None = None
+    """Positions of keys; None for one grouping by all of them."""
+
+
+def group_by(group: exp.Group | None) -> GroupBy:
+    """The keys and grouping sets of a GROUP BY clause."""
+    if group is None:
+        return GroupBy([])
+    keys: dict[str, exp.Expr] = {}
+    choices: list[list[list[int]]] = []
+    plain = not group.args.get("rollup") and not group.args.get("cube")
+
+    def places(tree: exp.Expr) -> list[int]:
+        parts = tree.expressions if isinstance(tree, exp.Tuple) else [tree.unnest()]
+        for part in parts:
+            keys.setdefault(text(part), part)
+        return [list(keys).index(text(part)) for part in parts]
+
+    listed = []
+    for each in group.expressions:
+        if not _makes_sets(each) and not _is_empty(each):
+            keys.setdefault(text(each), each)
+            listed.append([list(keys).index(text(each))])
+    for each in group.expressions:
+        if _makes_sets(each):
+            plain = False
+            choices.append(_sets_of(each, places))
+    if plain:
+        return GroupBy(list(keys.values()))
+    if group.args.get("rollup") or group.args.get("cube"):
+        kind = exp.Rollup if group.args.get("rollup") else exp.Cube
+        written = group.expressions or group.args["rollup" if kind is exp.Rollup else "cube"]
+        parts = [places(e) for each in written for e in (each.expressions or [each])]
+        return GroupBy(list(keys.values()), _subsets(kind, parts))
+    everywhere = [place for part in listed for place in part]
+    sets = [
+        list(dict.fromkeys(place for part in chosen for place in part))
+        for chosen in product([everywhere], *choices)
+    ]
+    return GroupBy(list(keys.values()), sets)
+
+
+def _is_empty(key: exp.Expr) -> bool:
+    """`GROUP BY ()` is one group of all rows."""
+    return isinstance(key, exp.Tuple) and not key.expressions
+
+
+def _makes_sets(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Rollup | exp.Cube | exp.GroupingSets)
+
+
+def _sets_of(tree: exp.Expr, places: Callable[[exp.Expr], list[int]]) -> list[list[int]]:
+    if not isinstance(tree, exp.GroupingSets):
+        return _subsets(type(tree), [places(each) for each in tree.expressions])
+    found: list[list[int]] = []
+    for each in tree.expressions:
+        found += _sets_of(each, places) if _makes_sets(each) else [places(each)]
+    return found
+
+
+def _subsets(kind: type[exp.Expr], parts: list[list[int]]) -> list[list[int]]:
+    """What ROLLUP and CUBE stand for."""
+    if kind is exp.Rollup:
+        chosen = [parts[:count] for count in range(len(parts), -1, -1)]
+    else:
+        masks = product([True, False], repeat=len(parts))
+        chosen = [[p for p, kept in zip(parts, mask, strict=True) if kept] for mask in masks]
+    return [list(dict.fromkeys(place for part in each for place in part)) for each in chosen]
+
+
+@dataclass
+class _Calls:
+    """The aggregates of one SELECT, by how they are maintained."""
+
+    folded: dict[str | None, list[AggregateCall]] = field(default_factory=dict)
+    """By the column of which each value counts once; None for those over all rows."""
+    others: list[tuple[str, Scalar]] = field(default_factory=list)
 
 
 def aggregated(
-    node: Node, keys: list[exp.Expr], calls: list[exp.Expr]
+    node: Node,
+    keys: list[exp.Expr],
+    calls: list[exp.Expr],
+    sets: list[list[int]] | None = None,
 ) -> tuple[Node, Callable[[exp.Expr], exp.Expr]]:
     """Aggregate over projected keys and arguments, and how expressions above refer to it."""
     outputs: dict[str, Scalar] = {}
@@ -59,59 +135,129 @@ def aggregated(
         return name
 
     replacements: dict[str, str] = {}
-    key_names: dict[str, None] = {}
+    key_names: list[str] = []
     for number, key in enumerate(keys, 1):
         name = place(key.unnest(), f"key_{number}")
-        key_names[name] = None
+        key_names.append(name)
         if not isinstance(key.unnest(), exp.Literal | exp.Null | exp.Boolean):
-            replacements.setdefault(_text(key.unnest()), name)
-    sets: dict[str | None, list[AggregateCall]] = {}
+            replacements.setdefault(text(key.unnest()), name)
+    made = _Calls()
     for number, call in enumerate(calls, 1):
+        name = f"aggregate_{number}"
+        replacements[text(call)] = name
+        if not isinstance(core(call), tuple(FOLDED)):
+            tree = with_placed(call, _numbered(place, f"argument_{number}"))
+            for each in tree.find_all(exp.Column):
+                outputs.setdefault(each.name, column_scalar(each.name))
+            made.others.append((name, scalar_of(tree)))
+            continue
         function, argument, is_distinct = _call_parts(call)
         column = None if argument is None else place(argument, f"argument_{number}")
-        made = AggregateCall(f"aggregate_{number}", function, column)
-        sets.setdefault(column if is_distinct else None, []).append(made)
-        replacements[_text(call)] = f"aggregate_{number}"
+        once = column if is_distinct else None
+        made.folded.setdefault(once, []).append(AggregateCall(name, function, column))
     if not outputs:
         outputs[PRESENT] = scalar_of(exp.true())
-    projected = Project(node, tuple(outputs.items()))
-    aggregate = _joined_sets(projected, list(key_names), sets or {None: []})
+    if sets is None:
+        projected = Project(node, tuple(outputs.items()))
+        aggregate = _joined_sets(projected, list(dict.fromkeys(key_names)), made)
+    else:
+        outputs[ALL_ROWS] = scalar_of(exp.true())
+        projected = Project(node, tuple(outputs.items()))
+        aggregate = _union_of_sets(projected, key_names, sets, made)
 
     def replace(tree: exp.Expr) -> exp.Expr:
         def one(part: exp.Expr) -> exp.Expr:
-            name = replacements.get(_text(part))
+            name = replacements.get(text(part))
             return part if name is None else column_tree(name)
 
+        if sets is not None:
+            tree = tree.transform(lambda part: _grouping(part, keys, key_names))
         return tree.transform(one)
 
     return aggregate, replace
 
 
-def _text(tree: exp.Expr) -> str:
-    return tree.sql(dialect="spark", comments=False)
+def _numbered(place: Callable[[exp.Expr, str], str], prefix: str) -> Callable[[exp.Expr], str]:
+    count = 0
+
+    def one(tree: exp.Expr) -> str:
+        nonlocal count
+        count += 1
+        return place(tree, f"{prefix}_{count}")
+
+    return one
 
 
-def _joined_sets(node: Node, keys: list[str], sets: dict[str | None, list[AggregateCall]]) -> Node:
+# --- grouping sets ---
+
+
+def _union_of_sets(node: Node, keys: list[str], sets: list[list[int]], made: _Calls) -> Node:
+    """One grouping a set, with NULL for the keys that it lacks and a mark for each."""
+    branches: list[Node] = []
+    values = [name for calls in made.folded.values() for name in (call.name for call in calls)]
+    values += [name for name, _ in made.others]
+    for each in sets:
+        present = list(dict.fromkeys(keys[place] for place in each))
+        part = _joined_sets(node, present or [ALL_ROWS], made)
+        outputs: list[tuple[str, Scalar]] = []
+        for key in dict.fromkeys(keys):
+            there = key in present
+            outputs.append((key, column_scalar(key) if there else scalar_of(exp.null())))
+            mark = exp.cast(exp.Literal.number(0 if there else 1), "TINYINT", dialect="spark")
+            outputs.append((_mark(key), scalar_of(mark)))
+        branches.append(Project(part, (*outputs, *unchanged(values))))
+    return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
+
+
+def _mark(key: str) -> str:
+    return f"?grouping.{key}"
+
+
+def _grouping(part: exp.Expr, keys: list[exp.Expr], names: list[str]) -> exp.Expr:
+    """GROUPING(a) and GROUPING_ID(a, b) over the marks of their keys."""
+    name = folded(part.name) if isinstance(part, exp.Anonymous) else ""
+    if name not in ("grouping", "grouping_id"):
+        return part
+    known = {text(key.unnest()): column for key, column in zip(keys, names, strict=True)}
+    asked = [known.get(text(each.unnest())) for each in part.expressions]
+    if name == "grouping":
+        return part if not asked or asked[0] is None else column_tree(_mark(asked[0]))
+    marks = [each for each in asked or dict.fromkeys(names) if each is not None]
+    bits: exp.Expr = exp.Literal.number(0)
+    for each in marks:
+        doubled = exp.Mul(this=exp.paren(bits), expression=exp.Literal.number(2))
+        bits = exp.Add(this=doubled, expression=column_tree(_mark(each)))
+    return exp.paren(exp.cast(exp.paren(bits), "BIGINT", dialect="spark"))
+
+
+# --- one grouping ---
+
+
+def _joined_sets(node: Node, keys: list[str], made: _Calls) -> Node:
     """One aggregate over all rows, one for each argument that counts once, joined by the keys."""
     parts: list[Node] = []
-    for column, calls in sets.items():
+    names = tuple((name, name) for name in keys)
+    for column, calls in made.folded.items():
         source: Node = node
         if column is not None:
             wanted = dict.fromkeys([*keys, column])
-            distinct = Project(node, unchanged(wanted))
-            source = Distinct(distinct)
-        parts.append(Aggregate(source, tuple((name, name) for name in keys), tuple(calls)))
+            source = Distinct(Project(node, unchanged(wanted)))
+        parts.append(Aggregate(source, names, tuple(calls)))
+    if made.others:
+        parts.append(Grouped(node, tuple(keys), tuple(made.others)))
+    if not parts:
+        return Aggregate(node, names, ())
     if len(parts) == 1:
         return parts[0]
     columns = [column for part in parts for column in part.columns if column not in keys]
     renamed: list[Node] = [parts[0]]
     conditions = []
     for number, part in enumerate(parts[1:], 2):
-        names = {key: f"?{number}.{key}" for key in keys}
-        outputs = [(names.get(name, name), column_scalar(name)) for name in part.columns]
+        others = {key: f"?{number}.{key}" for key in keys}
+        outputs = [(others.get(name, name), column_scalar(name)) for name in part.columns]
         renamed.append(Project(part, tuple(outputs)))
         conditions += [
-            exp.NullSafeEQ(this=column_tree(key), expression=column_tree(names[key]))
+            exp.NullSafeEQ(this=column_tree(key), expression=column_tree(others[key]))
             for key in keys
         ]
     joined: Node = Join(tuple(renamed), ())
@@ -126,7 +272,7 @@ def _call_parts(call: exp.Expr) -> tuple[str, exp.Expr | None, bool]:
     if isinstance(call, exp.Filter):
         where = call.expression.this
         call = call.this
-    function = AGGREGATES[type(call)]
+    function = FOLDED[type(call)]
     argument: exp.Expr | None = call.this
     is_distinct = isinstance(call.this, exp.Distinct)
     if isinstance(call.this, exp.Distinct):

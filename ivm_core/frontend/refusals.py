@@ -15,23 +15,16 @@ if TYPE_CHECKING:
 
     from ivm_core.frontend.positions import Positions
 
-NOT_YET = "this version maintains filters, joins, subqueries, set operations and GROUP BY"
+NOT_YET = "this version does not maintain it"
 WHEN_READING = "leave it out of the view and apply it when reading the snapshot"
 MODIFIERS = (
-    ("order", "ORDER BY"),
-    ("limit", "LIMIT"),
-    ("offset", "OFFSET"),
     ("sort", "SORT BY"),
     ("cluster", "CLUSTER BY"),
     ("distribute", "DISTRIBUTE BY"),
-    ("qualify", "QUALIFY"),
-    ("windows", "WINDOW"),
     ("pivots", "PIVOT"),
     ("sample", "TABLESAMPLE"),
     ("match", "MATCH_RECOGNIZE"),
 )
-GROUPINGS = ("rollup", "cube", "grouping_sets", "all", "totals")
-GROUPING_CALLS = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
 
 
 @dataclass(frozen=True)
@@ -102,16 +95,6 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Distinct) and node.args.get("on"):
         rewrite = "GROUP BY the columns and take MIN or MAX of the rest"
         yield Finding("DISTINCT ON", node, rewrite, "DISTINCT")
-    if isinstance(node, exp.Group):
-        names = [key.upper().replace("_", " ") for key in GROUPINGS if node.args.get(key)]
-        names += [
-            GROUPING_CALLS[kind]
-            for each in node.expressions
-            if (kind := type(each)) in GROUPING_CALLS
-        ]
-        for name in names:
-            rewrite = "write one GROUP BY per grouping, joined by UNION ALL"
-            yield Finding(f"GROUP BY {name}", node, rewrite, "GROUP BY")
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
         yield Finding(
             f"the table function {called(node.this)}", node, "push the rows into a source"
@@ -148,8 +131,6 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
 
 
 def _of_expression(node: exp.Expr) -> Iterator[Finding]:
-    if isinstance(node, exp.Window):
-        yield Finding("a window function (OVER)", node, "compute it when reading the snapshot")
     if isinstance(node, exp.Lateral) and node.args.get("view") and not node.alias_column_names:
         rewrite = "LATERAL VIEW explode(…) name AS column"
         yield Finding("LATERAL VIEW without names for its columns", node, rewrite, "LATERAL VIEW")
@@ -175,14 +156,15 @@ def _is_argument(star: exp.Star) -> bool:
 
 def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
     name = called(node)
-    if name in functions.OTHER_AGGREGATES:
-        rewrite = "use COUNT, SUM, AVG, MIN or MAX"
-        _refuse(Finding(f"the aggregate {name}", node, rewrite), where, positions)
-    if name in functions.WINDOW_FUNCTIONS:
-        rewrite = "compute it when reading the snapshot"
-        _refuse(Finding(f"the window function {name}", node, rewrite), where, positions)
+    if name in functions.OPEN_AGGREGATES and not _is_over(node):
+        raise NotIncremental(
+            f"the aggregate {name}",
+            position=_at(where, positions, node),
+            reason="its result depends on the order in which Spark meets the rows",
+            rewrite=functions.OPEN_AGGREGATES[name],
+        )
     if name in functions.TIME_WINDOWS:
-        rewrite = "group by date_trunc(…) of the time"
+        rewrite = "window(ts, …).end"
         _refuse(Finding(f"the time window {name}", node, rewrite), where, positions)
     if name in functions.GENERATORS and not isinstance(node.parent, exp.Lateral):
         rewrite = f"… FROM … LATERAL VIEW {name}(…) name AS column"
@@ -192,6 +174,14 @@ def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
         raise NotIncremental(
             f"{name}()", position=_at(where, positions, node), reason=reason, rewrite=rewrite
         )
+
+
+def _is_over(node: exp.Expr) -> bool:
+    """Whether a call is the function of a window."""
+    parent = node.parent
+    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        parent = parent.parent
+    return isinstance(parent, exp.Window) and parent.this.find(type(node)) is not None
 
 
 def _why_not_a_function_of_the_row(name: str, node: exp.Func) -> tuple[str, str]:

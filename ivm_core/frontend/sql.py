@@ -21,6 +21,8 @@ from ivm_core.frontend.positions import Positions
 from ivm_core.frontend.refusals import refuse_unsupported
 from ivm_core.frontend.semi_joins import with_exists
 from ivm_core.frontend.spelling import folded, remember_spelling
+from ivm_core.frontend.time_windows import with_window_columns
+from ivm_core.frontend.windows import with_named_windows
 from ivm_core.model.errors import SqlError, UnknownName, Unsupported
 from ivm_core.plan.nodes import CLOCKS, Node
 
@@ -86,7 +88,7 @@ def parse_view(
     _refuse_unnamed(tree, where, positions)
     if judge is not None:
         judge(reads)
-    tree = with_exists(tree, where)
+    tree = with_window_columns(with_named_windows(with_exists(tree, where), where))
     remember_spelling(tree)
     schema: dict[str, object] = {
         folded(name): {folded(field.name): field.type.ddl for field in relation}

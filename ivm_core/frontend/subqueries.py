@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Protocol
 from sqlglot import exp
 from sqlglot.optimizer.scope import build_scope
 
-from ivm_core.frontend.grouping import AGGREGATES, aggregate_calls, aggregated
+from ivm_core.frontend.aggregates import (
+    OF_NO_ROWS,
+    aggregate_calls,
+    function_name,
+    simplified,
+)
+from ivm_core.frontend.grouping import aggregated
 from ivm_core.frontend.scalars import internal
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import column, column_scalar, scalar_of, unchanged
@@ -35,6 +41,8 @@ from ivm_core.plan.nodes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+CLAUSES = ("group", "having", "qualify", "distinct", "limit", "offset", "with_", "with")
+"""What a correlated subquery can't have."""
 TOO_MANY = "a scalar subquery gave more than one row"
 
 
@@ -192,7 +200,7 @@ class Subqueries:
         if calls:
             grouped, replace = aggregated(inner.node, keys, calls)
             value = replace(output)
-            empty = replace(output).transform(_over_nothing, _counts(calls))
+            empty = replace(output).transform(_over_nothing, _of_no_rows(calls))
             key_names = [replace(key).name for key in keys]
         else:
             key_names = [f"?key_{number}" for number in range(1, len(keys) + 1)]
@@ -294,10 +302,10 @@ class Subqueries:
         if not outer:
             rows = self._builder.query(query, self._ctes, is_named=False)
             return _Inner(rows, [column(name) for name in rows.columns], [])
-        if not isinstance(query, exp.Select) or any(
-            query.args.get(key) for key in ("group", "having", "distinct", "limit", "with_", "with")
-        ):
+        if not isinstance(query, exp.Select) or any(query.args.get(key) for key in CLAUSES):
             raise self._refusal("a correlated subquery with GROUP BY, DISTINCT, LIMIT or UNION")
+        if query.find(exp.Window):
+            raise self._refusal("a correlated subquery with window functions")
         where = query.args.get("where")
         plain, asking = [], []
         for condition in conjuncts(where.this if where is not None else None):
@@ -308,7 +316,7 @@ class Subqueries:
         if any(has_subquery(each) for each in asking):
             raise self._refusal("a subquery that is correlated over two levels")
         node, _ = self._builder.read(query, self._ctes, plain)
-        outputs = [internal(item.unalias()) for item in query.expressions]
+        outputs = [internal(simplified(item.unalias())) for item in query.expressions]
         return _Inner(node, outputs, [internal(each) for each in asking])
 
     def _sides(self, condition: exp.Expr, inner: Node) -> tuple[exp.Expr, exp.Expr]:
@@ -384,19 +392,23 @@ def _checked(rows: Node, keys: tuple[str, ...]) -> Node:
     return Project(counted, (*kept, ("?value", scalar_of(value))))
 
 
-def _counts(calls: list[exp.Expr]) -> dict[str, bool]:
-    """Columns of aggregates, and whether they count."""
-    found = {}
+def _of_no_rows(calls: list[exp.Expr]) -> dict[str, exp.Expr]:
+    """Columns of aggregates, and what they are over no rows."""
+    found: dict[str, exp.Expr] = {}
     for number, call in enumerate(calls, 1):
-        bare = call.this if isinstance(call, exp.Filter) else call
-        found[f"aggregate_{number}"] = AGGREGATES.get(type(bare)) == "COUNT"
+        name = function_name(call)
+        value: exp.Expr = exp.null()
+        if name == "count":
+            value = exp.cast(exp.Literal.number(0), "BIGINT")
+        elif name in OF_NO_ROWS:
+            value = exp.maybe_parse(OF_NO_ROWS[name], dialect="spark")
+        found[f"aggregate_{number}"] = value
     return found
 
 
-def _over_nothing(node: exp.Expr, counts: Mapping[str, bool]) -> exp.Expr:
-    if isinstance(node, exp.Column) and node.name in counts:
-        return exp.cast(exp.Literal.number(0), "BIGINT") if counts[node.name] else exp.null()
-    return node
+def _over_nothing(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    found = values.get(node.name) if isinstance(node, exp.Column) else None
+    return node if found is None else found.copy()
 
 
 def _only(filtered: Node, node: Node) -> Node:

@@ -71,7 +71,7 @@ class Scan(Node):
     fields: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _unique(self.fields, "scan")
+        unique(self.fields, "scan")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Filter(Node):
     predicate: Scalar
 
     def __post_init__(self) -> None:
-        _known(self.predicate, self.input)
+        known(self.predicate, self.input)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -130,9 +130,9 @@ class Project(Node):
     outputs: tuple[tuple[str, Scalar], ...]
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "project")
+        unique(self.columns, "project")
         for _, scalar in self.outputs:
-            _known(scalar, self.input)
+            known(scalar, self.input)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -187,9 +187,9 @@ class Join(Node):
     def __post_init__(self) -> None:
         if len(self.parts) < 2:
             raise InternalError("a join needs two inputs")
-        _unique(self.columns, "join")
+        unique(self.columns, "join")
         for condition in self.conditions:
-            _known(condition, self)
+            known(condition, self)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ class Aggregate(Node):
     calls: tuple[AggregateCall, ...]
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "aggregate")
+        unique(self.columns, "aggregate")
         wanted = [column for _, column in self.keys]
         wanted += [call.argument for call in self.calls if call.argument is not None]
         missing = [column for column in wanted if column not in self.input.columns]
@@ -289,7 +289,7 @@ class Match(Node):
     def __post_init__(self) -> None:
         if self.kind not in ("SEMI", "ANTI", "LEFT"):
             raise InternalError(f"a match of kind {self.kind}")
-        _unique(self.left.columns + self.right.columns, "match")
+        unique(self.left.columns + self.right.columns, "match")
         there = set(self.left.columns + self.right.columns)
         for condition in self.conditions:
             missing = sorted(condition.columns - there)
@@ -389,8 +389,8 @@ class Generate(Node):
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _known(self.generator, self.input)
-        _unique(self.columns, "generate")
+        known(self.generator, self.input)
+        unique(self.columns, "generate")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -407,14 +407,16 @@ class Generate(Node):
         return f"generate({outer}{self.generator.sql} as {names}; {self.input.text})"
 
 
-def _unique(names: tuple[str, ...], where: str) -> None:
+def unique(names: tuple[str, ...], where: str) -> None:
+    """InternalError for two columns of one name, whatever their case."""
     folded = [name.casefold() for name in names]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
         raise InternalError(f"{where} with columns of one name: {twice}")
 
 
-def _known(scalar: Scalar, node: Node) -> None:
+def known(scalar: Scalar, node: Node) -> None:
+    """InternalError for an expression that reads what the node doesn't have."""
     missing = sorted(scalar.columns - set(node.columns))
     if missing:
         raise InternalError(f"{scalar.sql} reads absent columns {missing}")

@@ -19,14 +19,17 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
+from ivm_core.plan.partitioned import Partitioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ONE_INPUT = (Filter, Project, Aggregate, Distinct, Negated, Repeated, Generate, Partitioned)
+
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same node over other inputs."""
-    if isinstance(node, Filter | Project | Aggregate | Distinct | Negated | Repeated | Generate):
+    if isinstance(node, ONE_INPUT):
         return replace(node, input=inputs[0])
     if isinstance(node, Match | SetOperation):
         return replace(node, left=inputs[0], right=inputs[1])

@@ -64,10 +64,6 @@ class Compaction:
         names = self.trace.schema.names[:-1]
         return self.trace.read(self.committed, at=self.up_to_tick, columns=names)
 
-    def spark_target(self) -> str:
-        """Where Spark writes the folded rows, with `_tick` = `up_to_tick`, sorted if it can."""
-        return self.trace.location.resolve(self._base)
-
     def finish(self, folded: pa.Table) -> None:
         """Commit these rows (without `_tick`) as the base; `TickConflict` if the trace moved on."""
         trace = self.trace
@@ -85,14 +81,6 @@ class Compaction:
         ]
         fault_point("after:trace.compaction_file")
         self._commit(base)
-
-    def finish_from_spark(self) -> None:
-        """Commit what Spark wrote to `spark_target`; `TickConflict` if the trace moved on."""
-        base = self.trace.spark_files(self._base)
-        if not base:
-            self.finish(pa.schema(list(self.trace.schema)[:-1]).empty_table())
-        else:
-            self._commit(base)
 
     def _commit(self, base: list[DataFile]) -> None:
         trace = self.trace
@@ -136,7 +124,7 @@ def compact(
     Without `fold`, weights of equal rows are summed; accumulators need theirs.
     """
     compaction = Compaction(trace, committed, up_to_tick, epoch)
-    folded = (fold or _netted)(compaction.rows())
+    folded = (fold or netted)(compaction.rows())
     compaction.finish(folded)
     return int(folded.num_rows)
 
@@ -146,9 +134,12 @@ def small_files(trace: Trace, committed: Committed) -> int:
     return sum(file.rows <= MERGED_FILE_ROWS for file in trace.files(committed))
 
 
-def merge_small(trace: Trace, committed: Committed) -> list[str]:
+def merge_small(
+    trace: Trace, committed: Committed, fold: Callable[[pa.Table], pa.Table] | None = None
+) -> list[str]:
     """Put the small files of ticks above the base into one, each row with its own tick.
 
+    With `fold`, for a trace that is only ever read whole, equal rows become one, of the last tick.
     Returns the names of the files that were merged.
     """
     base = trace.base_tick
@@ -161,13 +152,16 @@ def merge_small(trace: Trace, committed: Committed) -> list[str]:
         return []
     rows = trace.read_files({file.path for file in small})
     first, last = small[0].first_tick, max(file.last_tick for file in small)
+    if fold is not None:
+        folded = fold(rows.drop_columns([TICK]))
+        rows = with_tick(conform(folded, pa.schema(list(trace.schema)[:-1])), last)
     name = f"{merged_name(first, last, uuid.uuid4().hex)}.parquet"
     fault_point("before:trace.compaction_file")
-    merged = write_file(trace.location, name, rows, trace.cluster_by)
+    merged = [write_file(trace.location, name, rows, trace.cluster_by)] if rows.num_rows else []
     fault_point("after:trace.compaction_file")
     fault_point("before:trace.compaction")
     try:
-        trace.replace_files([merged], [trace.table.files[file.path] for file in small])
+        trace.replace_files(merged, [trace.table.files[file.path] for file in small])
     except VersionTaken as error:
         raise TickConflict(
             "another writer has added to this trace during compaction", trace.location.uri
@@ -198,7 +192,8 @@ def sweep(trace: Trace, keep_seconds: float = KEEP_REMOVED_SECONDS) -> list[str]
     return swept
 
 
-def _netted(rows: pa.Table) -> pa.Table:
+def netted(rows: pa.Table) -> pa.Table:
+    """Rows of the same identity as one, with the sum of their weights; zeros are dropped."""
     if WEIGHT not in rows.column_names:
         raise InternalError("accumulators can't be folded by weight")
     fields = [

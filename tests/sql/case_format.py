@@ -5,6 +5,7 @@
     -- rounded: s                      columns that Spark's own result gives up to rounding
     -- exact: s = SUM(x) FROM t BY k   what they are, worked out without the product
     -- beyond Spark: why               for a view that Spark's own statement can't answer
+    -- means: SELECT …                 the query with what SQL leaves open written out, for Spark
     CREATE VIEW v AS SELECT k, SUM(x) AS s FROM t GROUP BY k;
     -- tick: what happens in it
     -- at: 2024-01-31 12:00:00         logical time, if it matters
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-DIRECTIVE = re.compile(r"^--\s*(case|tick|at|fails|rounded|exact|beyond Spark):\s*(.*)$")
+DIRECTIVE = re.compile(r"^--\s*(case|tick|at|fails|rounded|exact|beyond Spark|means):\s*(.*)$")
 SOURCE = re.compile(r"CREATE SOURCE\s+(\S+)\s*\((.*)\)\s*$", re.DOTALL)
 PRIMARY_KEY = re.compile(r"\s*PRIMARY KEY\s*\(([^()]*)\)\s*$")
 VIEW = re.compile(r"CREATE VIEW\s+(\S+)\s+AS\s+(.*)$", re.DOTALL)
@@ -75,6 +76,12 @@ class ViewSpec:
     rounded: tuple[str, ...] = ()
     exact: tuple[ExactColumn, ...] = ()
     beyond_spark: str = ""
+    means: str = ""
+
+    @property
+    def recomputed(self) -> str:
+        """What Spark is asked."""
+        return self.means or self.sql
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ def read_cases(path: Path) -> list[Case]:
     cases: list[Case] = []
     rounded: list[str] = []
     exact: list[ExactColumn] = []
-    beyond = ""
+    beyond = means = ""
     for kind, text in _pieces(path.read_text(encoding="utf-8")):
         if kind == "case":
             cases.append(Case(text))
@@ -128,11 +135,13 @@ def read_cases(path: Path) -> list[Case]:
             exact += [_exact(part) for part in text.split(";")]
         elif kind == "beyond Spark":
             beyond = text
+        elif kind == "means":
+            means = text
         elif text.startswith("CREATE VIEW"):
             name, sql = _view(text)
             views = case.ticks[-1].views if case.ticks else case.views
-            views.append(ViewSpec(name, sql, tuple(rounded), tuple(exact), beyond))
-            rounded, exact, beyond = [], [], ""
+            views.append(ViewSpec(name, sql, tuple(rounded), tuple(exact), beyond, means))
+            rounded, exact, beyond, means = [], [], "", ""
         elif text.startswith("CREATE SOURCE"):
             case.sources.append(_source(text))
         else:

@@ -47,7 +47,7 @@ class Recompute:
 
     def define(self, views: Iterable[ViewSpec], at: datetime | None) -> None:
         for view in views:
-            frame = self._session.sql(bound_to(view.sql, at))
+            frame = self._session.sql(bound_to(view.recomputed, at))
             frame.createOrReplaceTempView(quote(view.name))
 
     def rows(self, view: ViewSpec) -> pa.Table:

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from ivm_core.model.errors import InternalError, OutOfRange, TickConflict
 from ivm_core.store import compaction as compaction_module
-from ivm_core.store.compaction import Compaction, compact, sweep
+from ivm_core.store.compaction import Compaction, compact, merge_small, netted, sweep
 from ivm_core.store.location import Location
 from ivm_core.store.trace import Trace
 from ivm_core.store.trace_files import Committed
@@ -124,17 +124,26 @@ def test_a_trace_that_moved_on_refuses(tmp_path: Path) -> None:
     assert trace.base_tick == 0
 
 
-def test_a_base_that_spark_wrote(tmp_path: Path) -> None:
-    trace, committed = filled(tmp_path, 5)
+def test_small_files_fold_into_one_that_folds_again(tmp_path: Path) -> None:
+    trace, committed = filled(tmp_path, 6)
     expected = bag(trace.read(committed))
-    begun = Compaction(trace, committed, 4, epoch=3)
-    folded = begun.rows().append_column("_tick", pa.array([4] * begun.rows().num_rows))
-    target = begun.spark_target()
-    (tmp_path / target.rpartition("/")[2]).mkdir()
-    parquet.write_table(folded, f"{target}/part-0.zstd.parquet")
-    begun.finish_from_spark()
-    assert bag(Trace.open(Location(tmp_path)).read(committed)) == expected
-    assert trace.base_tick == 4
+    assert len(merge_small(trace, committed, netted)) == 6
+    trace.append(pa.table([[99], [1.0], [1]], schema=SCHEMA), 7, 1)
+    committed.add(7, 1)
+    assert len(merge_small(trace, committed, netted)) == 2
+    stored = Trace.open(Location(tmp_path)).read(committed)
+    assert bag(stored) == Counter({**expected, (99, "1.0"): 1})
+    assert stored.num_rows == len(bag(stored))
+    assert set(stored["_tick"].to_pylist()) == {7}
+
+
+def test_small_files_that_cancel_out_leave_nothing(tmp_path: Path) -> None:
+    trace, committed = Trace.open(Location(tmp_path), SCHEMA), Committed({1: 1, 2: 1})
+    trace.append(pa.table([[1], [1.0], [1]], schema=SCHEMA), 1, 1)
+    trace.append(pa.table([[1], [1.0], [-1]], schema=SCHEMA), 2, 1)
+    assert len(merge_small(trace, committed, netted)) == 2
+    assert not trace.files(committed)
+    assert trace.read(committed).num_rows == 0
 
 
 def test_accumulators_fold_as_they_are_told(tmp_path: Path) -> None:

@@ -23,11 +23,13 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
+from ivm_core.plan.partitioned import Grouped, Top, Windowed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ivm_core.model.schema import Schema
+    from ivm_core.plan.scalar import Scalar
 
 
 def prune_columns(plan: Node, catalog: Mapping[str, Schema]) -> Node:
@@ -81,7 +83,29 @@ def _prune(node: Node, wanted: frozenset[str]) -> Node:
     if isinstance(node, Generate):
         needed = wanted | node.generator.columns
         return replace(node, input=_prune(node.input, needed))
+    if isinstance(node, Windowed):
+        return _prune_windowed(node, wanted)
+    if isinstance(node, Grouped):
+        grouped = tuple(call for call in node.calls if call[0] in wanted) or node.calls[:1]
+        needed = frozenset(node.partition).union(*(scalar.columns for _, scalar in grouped))
+        return replace(node, input=_prune(node.input, needed), calls=grouped)
+    if isinstance(node, Top):
+        needed = wanted.union(node.partition, *(scalar.columns for scalar in node.order))
+        return replace(node, input=_prune(node.input, needed))
     return node
+
+
+def _prune_windowed(node: Windowed, wanted: frozenset[str]) -> Node:
+    needed = wanted
+    calls: list[tuple[str, Scalar]] = []
+    for name, scalar in reversed(node.calls):
+        if name in needed:
+            calls.insert(0, (name, scalar))
+            needed = needed | scalar.columns
+    if not calls:
+        return _prune(node.input, wanted)
+    needed = needed.union(node.partition)
+    return replace(node, input=_prune(node.input, needed), calls=tuple(calls))
 
 
 def _prune_union(node: UnionAll, wanted: frozenset[str]) -> Node:

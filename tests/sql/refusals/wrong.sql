@@ -52,3 +52,9 @@ SELECT id AS `the id` FROM t;
 SELECT id AS _weight FROM t;
 -- refused: InvalidName | _tick
 SELECT id, x AS _tick FROM t;
+-- refused: UserError | rank
+SELECT rank() AS r FROM t;
+-- refused: UserError | GROUPING
+SELECT grouping(s) AS g FROM t GROUP BY s;
+-- refused: UserError | w
+SELECT id, SUM(x) OVER w AS n FROM t;

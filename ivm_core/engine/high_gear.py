@@ -1,0 +1,134 @@
+"""The high gear: a stage on files, with all of Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
+from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.relations import Change
+from ivm_core.engine.stage_run import StageRun
+from ivm_core.model.errors import InternalError
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.consolidation import consolidated
+from ivm_core.operators.operator import Form
+from ivm_core.operators.scan import bound_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+    from sqlglot import exp
+
+    from ivm_core.compile.reach import Reach
+    from ivm_core.engine.gears import Rows
+    from ivm_core.engine.stage_run import Statement
+    from ivm_core.model.schema import Schema
+    from ivm_core.model.types import DataType
+    from ivm_core.operators.aggregate import AggregateStatements
+    from ivm_core.operators.partitioned import PartitionedStatements
+    from ivm_core.store.trace import Trace
+
+
+class HighGearRun(StageRun):
+    """On files, for everything else."""
+
+    gear = "high gear"
+    binds_whole_state = True
+
+    def _final(self, query: exp.Query | None) -> exp.Query | None:
+        return None if query is None else consolidated(query, _types(self.stage.output))
+
+    def _unsettled(self) -> frozenset[str]:
+        last = self.relations.tick if self.view.hydrates else self.view.upto
+        reads = self.stage.stage.body.relations
+        return frozenset(name for name in reads if self.view.has_gone_rows(name, last))
+
+    def _before(
+        self,
+        names: list[str],
+        reach: Reach,
+        columns: Mapping[str, tuple[str, ...]],
+        keys: pa.Table | None,
+    ) -> dict[str, Rows]:
+        return {
+            bound_name(name, Form.OLD): self.relations.stored(name, self.view.upto)
+            for name in names
+        }
+
+    def _now(self, name: str) -> Rows:
+        if name in self.view.inner:
+            change = self.view.change(name)
+            schema = weighted(self.relations.schema(name))
+            return (
+                LocalRows(arrow_schema(schema).empty_table(), schema)
+                if change is None
+                else change.rows
+            )
+        last = self.relations.tick - 1
+        before = self.relations.stored(name, last)
+        change = self.relations.change(name, last)
+        if change is None:
+            return before
+        columns = [*self.relations.schema(name).names, "_weight"]
+        frames = [
+            self.gears.read(rows).select(*[f"`{c}`" for c in columns])
+            for rows in (before, change.rows)
+        ]
+        return FrameRows(frames[0].unionAll(frames[1]))
+
+    def _fold(
+        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
+    ) -> Rows | None:
+        trace = self._state_trace(aggregate)
+        schema = aggregate.state_schema
+        target = trace.spark_target(self.relations.tick, self.relations.epoch)
+        written = self.gears.write(statement.text, reads, schema, target, self.relations.tick)
+        trace.adopt(self.relations.tick, self.relations.epoch)
+        return StoredRows((target,), ticked(schema)) if written.rows else None
+
+    def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
+        return self._stored(self._state_trace(aggregate), aggregate.state_schema)
+
+    def _old_output(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
+        return self._stored(self._rows_trace(), weighted(self.stage.output))
+
+    def _old_parts(self, parts: PartitionedStatements, reach: Reach) -> Rows:
+        return self._stored(self._rows_trace(), weighted(self.stage.output))
+
+    def _stored(self, trace: Trace, schema: Schema) -> Rows:
+        files = trace.files(self.relations.history.committed, self.view.upto)
+        return StoredRows(tuple(file.uri for file in files), ticked(schema), at=self.view.upto)
+
+    def _reached_keys(
+        self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
+    ) -> LocalRows | None:
+        schema = aggregate.keys_schema
+        statement = self._rendered("reached", aggregate.changed_extrema)
+        if statement is None:
+            raise InternalError("no statement finds reached extremes")
+        frame = self.gears.frame(statement.text, reads)
+        table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
+        return LocalRows(table, schema) if table.num_rows else None
+
+    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
+        frame = self.gears.frame(statement.text, reads)
+        table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
+        return LocalRows(table, schema)
+
+    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
+        schema = weighted(self.stage.output)
+        trace = self._rows_trace()
+        tick, epoch = self.relations.tick, self.relations.epoch
+        target = trace.spark_target(tick, epoch)
+        written = self.gears.write(statement.text, reads, schema, target, tick)
+        trace.adopt(tick, epoch)
+        self.digest = written.digest
+        if written.rows:
+            rows = StoredRows((target,), ticked(schema))
+            change = Change(rows, written.rows, written.deletions, written.net)
+            self.change = self.relations.localised(change, self.stage.stage.relation)
+
+
+def _types(schema: Schema) -> dict[str, DataType]:
+    return {each.name: each.type for each in schema}

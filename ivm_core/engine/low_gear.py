@@ -1,0 +1,190 @@
+"""The low gear: a stage on the driver's rows, for small changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm_core.compile.reach import Reach
+from ivm_core.engine.fetching import Fetcher, TooLarge
+from ivm_core.engine.gears import LocalRows
+from ivm_core.engine.layout import weighted
+from ivm_core.engine.relations import local_change
+from ivm_core.engine.stage_run import StageRun
+from ivm_core.model.errors import InternalError
+from ivm_core.model.names import WEIGHT
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.netting import net, stacked
+from ivm_core.operators.operator import Form
+from ivm_core.operators.row_identity import digest_of
+from ivm_core.operators.scan import bound_name
+from ivm_core.operators.top import IS_LAST, PLACE, Candidates
+from ivm_core.plan.partitioned import Top
+from ivm_core.store.limit import ColumnLimit, Limit, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.engine.gears import Rows
+    from ivm_core.engine.stage_run import Statement
+    from ivm_core.model.schema import Schema
+    from ivm_core.operators.aggregate import AggregateStatements
+    from ivm_core.operators.partitioned import PartitionedStatements
+    from ivm_core.store.trace import Trace
+
+
+class LowGearRun(StageRun):
+    """On the driver's rows, for small changes."""
+
+    gear = "low gear"
+    binds_whole_state = False
+
+    def _before(
+        self,
+        names: list[str],
+        reach: Reach,
+        columns: Mapping[str, tuple[str, ...]],
+        keys: pa.Table | None,
+    ) -> dict[str, Rows]:
+        fetcher = Fetcher(reach, self.relations, self.view.upto, self._change_table, columns, keys)
+        self._fetcher = fetcher
+        reads: dict[str, Rows] = {}
+        for name in names:
+            # rows that are gone must not meet the change: an expression could fail on them
+            schema = self.view.relations.schema(name).select(columns[name])
+            table = net(fetcher.rows(name), schema)
+            reads[bound_name(name, Form.OLD)] = LocalRows(table, weighted(schema))
+        return reads
+
+    def _change_table(self, name: str) -> pa.Table | None:
+        change = self.view.change(name)
+        return None if change is None else change.table
+
+    def _now(self, name: str) -> Rows:
+        schema = self.relations.schema(name)
+        if name in self.view.inner:
+            change = self.view.change(name)
+            return (
+                LocalRows(arrow_schema(weighted(schema)).empty_table(), weighted(schema))
+                if change is None
+                else change.rows
+            )
+        table = self.relations.now(name)
+        if table is None:
+            raise TooLarge(f"only Spark can read {name}")
+        return LocalRows(net(table, schema), weighted(schema))
+
+    def _fold(
+        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
+    ) -> Rows | None:
+        schema = aggregate.state_schema
+        table = self.gears.rows(statement.text, reads, schema)
+        self._unstored.append((self._state_trace(aggregate), table))
+        return LocalRows(table, schema) if table.num_rows else None
+
+    def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
+        schema = aggregate.state_schema
+        return LocalRows(
+            self._of_keys(self._state_trace(aggregate), aggregate, folded, schema), schema
+        )
+
+    def _old_output(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
+        schema = weighted(self.stage.output)
+        return LocalRows(self._of_keys(self._rows_trace(), aggregate, folded, schema), schema)
+
+    def _old_parts(self, parts: PartitionedStatements, reach: Reach) -> Rows:
+        conjunction = []
+        for key, stored in parts.partition.items():
+            if key in reach.keys:
+                values = self._fetcher.values(reach.keys[key])
+                conjunction.append(ColumnLimit(stored, values, values.null_count > 0))
+        limit = Limit((tuple(conjunction),)) if conjunction else None
+        schema = weighted(self.stage.output)
+        committed = self.relations.history.committed
+        names = list(schema.names)
+        table = self._rows_trace().read(committed, self.view.upto, None, names, limit)
+        return LocalRows(table, schema)
+
+    def _is_settled_by_change(self, parts: PartitionedStatements) -> bool:
+        if isinstance(parts.node, Top) and parts.node.limit is not None and not parts.node.offset:
+            return self._is_settled_within(parts, Candidates(parts))
+        statement = self._rendered("change", lambda: parts.input_change(self.lowering))
+        if statement is None:
+            return True
+        schema = weighted(parts.keys_schema)
+        return not self.gears.rows(
+            statement.text, self._inputs(statement, self._reach()), schema
+        ).num_rows
+
+    def _is_settled_within(self, parts: PartitionedStatements, candidates: Candidates) -> bool:
+        """Whether the first rows are known without asking the input for those behind them."""
+        statement = self._rendered("first", lambda: candidates.query(self.lowering))
+        if statement is None or not candidates.limit:
+            return True
+        schema = self.stage.output
+        own = self._old_parts(parts, Reach())
+        if not isinstance(own, LocalRows):
+            raise InternalError("the low gear reads its own rows on the driver")
+        before = net(own.table, schema)
+        reads = self._inputs(statement, self._reach())
+        reads[bound_name(parts.output, Form.OLD)] = LocalRows(before, weighted(schema))
+        table = self.gears.rows(statement.text, reads, candidates.schema).sort_by(PLACE)
+        is_last = pc.equal(table.column(IS_LAST), 1)
+        had = pc.sum(before.column(WEIGHT)).as_py() or 0
+        if had >= candidates.limit:
+            boundary = table.filter(is_last).column(PLACE)[0].as_py()
+            if boundary <= candidates.limit:
+                return False
+        after = table.filter(pc.invert(is_last)).slice(0, candidates.limit)
+        ones = pa.array([1] * after.num_rows, pa.int64())
+        after = after.select(list(schema.names)).append_column(WEIGHT, ones)
+        place = before.column_names.index(WEIGHT)
+        gone = before.set_column(place, WEIGHT, pc.negate(before.column(WEIGHT)))
+        self._emit_rows(net(stacked(after, gone.select(after.column_names)), schema))
+        return True
+
+    def _of_keys(
+        self, trace: Trace, aggregate: AggregateStatements, folded: Rows, schema: Schema
+    ) -> pa.Table:
+        """Rows of the changed groups, by as many key columns as can limit a read."""
+        limit = None
+        if isinstance(folded, LocalRows):
+            conjunction = []
+            for key in aggregate.keys:
+                values = folded.table.column(key.name)
+                if limits(values.type):
+                    conjunction.append(ColumnLimit(key.name, values, values.null_count > 0))
+            limit = Limit((tuple(conjunction),)) if conjunction else None
+        names = list(schema.names)
+        return trace.read(self.relations.history.committed, self.view.upto, None, names, limit)
+
+    def _reached_keys(
+        self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
+    ) -> LocalRows | None:
+        if not isinstance(folded, LocalRows):
+            raise InternalError("the low gear folds on the driver")
+        gone = [folded.table.column(name) for name in aggregate.gone_columns]
+        if all(column.null_count == len(column) for column in gone):
+            return None
+        schema = aggregate.keys_schema
+        statement = self._rendered("reached", aggregate.changed_extrema)
+        if statement is None:
+            raise InternalError("no statement finds reached extremes")
+        table = self.gears.rows(statement.text, reads, schema)
+        return LocalRows(table, schema) if table.num_rows else None
+
+    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
+        return LocalRows(self.gears.rows(statement.text, reads, schema), schema)
+
+    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
+        schema = self.stage.output
+        self._emit_rows(net(self.gears.rows(statement.text, reads, weighted(schema)), schema))
+
+    def _emit_rows(self, table: pa.Table) -> None:
+        schema = self.stage.output
+        self._unstored.append((self._rows_trace(), table))
+        self.change = local_change(table, schema)
+        if self.stage.stage.top is None:
+            self.digest = digest_of(table, schema)

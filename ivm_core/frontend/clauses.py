@@ -1,0 +1,141 @@
+"""What stands around the select list: GROUP BY, HAVING, QUALIFY, DISTINCT, ORDER BY, LIMIT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.frontend.aggregates import aggregate_calls, text
+from ivm_core.frontend.spelling import folded
+from ivm_core.model.errors import Unsupported
+from ivm_core.operators.sql import column as column_tree
+from ivm_core.operators.sql import scalar_of, unchanged
+from ivm_core.plan.nodes import Distinct, Node, Project
+from ivm_core.plan.partitioned import Top
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Clauses:
+    """The expressions of a SELECT that are evaluated over its groups, in one list.
+
+    A view is a bag, so ORDER BY alone says nothing; with LIMIT or OFFSET it says which rows.
+    """
+
+    def __init__(self, tree: exp.Select, where: str) -> None:
+        """`where` says whose SQL it is."""
+        self._tree = tree
+        self._where = where
+        items = [item.unalias() for item in tree.expressions]
+        self.expressions = list(items)
+        self.group = _group(tree, items)
+        self.having = self._clause("having")
+        self.qualify = self._clause("qualify")
+        self._order: list[tuple[exp.Ordered, int]] = []
+        order = tree.args.get("order")
+        if order is not None and (tree.args.get("limit") or tree.args.get("offset")):
+            aliases = {folded(item.alias_or_name): item.unalias() for item in tree.expressions}
+            known = [text(item) for item in items]
+            for each in order.expressions:
+                value = _without_aliases(each.this, aliases)
+                if text(value) in known:
+                    self._order.append((each, known.index(text(value))))
+                else:
+                    self._order.append((each, len(self.expressions)))
+                    self.expressions.append(value)
+
+    def _clause(self, key: str) -> int | None:
+        clause = self._tree.args.get(key)
+        if clause is None:
+            return None
+        self.expressions.append(clause.this)
+        return len(self.expressions) - 1
+
+    def finished(self, node: Node, names: list[str], above: list[exp.Expr]) -> Node:
+        """The select list, DISTINCT and LIMIT; `above` are the expressions, bound."""
+        outputs = [(name, scalar_of(tree)) for name, tree in zip(names, above, strict=False)]
+        ordered: list[exp.Ordered] = []
+        for each, place in self._order:
+            name = names[place] if place < len(names) else f"?order_{place}"
+            if place >= len(names) and name not in dict(outputs):
+                outputs.append((name, scalar_of(above[place])))
+            ordered.append(_ordered(each, name))
+        node = Project(node, tuple(outputs))
+        if self._tree.args.get("distinct"):
+            node = Distinct(node)
+        node = _top(node, self._tree, ordered, self._where)
+        hidden = len(outputs) > len(names)
+        return Project(node, unchanged(names)) if hidden else node
+
+
+def limited(node: Node, tree: exp.Query, columns: Mapping[str, str], where: str) -> Node:
+    """The rows of a set operation that its LIMIT leaves; `columns` by the names of the query."""
+    order = tree.args.get("order")
+    given = {folded(name): column for name, column in columns.items()}
+    ordered = []
+    for each in order.expressions if order is not None else ():
+        if not (tree.args.get("limit") or tree.args.get("offset")):
+            break
+        bare = each.this.unnest()
+        if not isinstance(bare, exp.Column) or folded(bare.name) not in given:
+            raise Unsupported(
+                f"ORDER BY {each.this.sql(dialect='spark')} of a set operation",
+                position=where,
+                reason="its rows have no columns but those of the result",
+                rewrite="order by columns of the result, or select from it as a derived table",
+            )
+        ordered.append(_ordered(each, given[folded(bare.name)]))
+    return _top(node, tree, ordered, where)
+
+
+def _top(node: Node, tree: exp.Query, order: list[exp.Ordered], where: str) -> Node:
+    limit, offset = (_count(tree, key, where) for key in ("limit", "offset"))
+    if limit is None and not offset:
+        return node
+    return Top(node, (), tuple(scalar_of(each) for each in order), limit, offset or 0)
+
+
+def _count(tree: exp.Query, key: str, where: str) -> int | None:
+    clause = tree.args.get(key)
+    if clause is None:
+        return None
+    value = clause.expression
+    if isinstance(value, exp.Var | exp.Column) and folded(value.name) == "all":
+        return None
+    if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit():
+        return int(value.name)
+    raise Unsupported(
+        f"{key.upper()} {value.sql(dialect='spark')}",
+        position=where,
+        reason="how many rows a view has at most is part of what it means",
+        rewrite=f"write the number: {key.upper()} 10",
+    )
+
+
+def _ordered(each: exp.Ordered, name: str) -> exp.Ordered:
+    ordered = each.copy()
+    ordered.set("this", column_tree(name))
+    return ordered
+
+
+def _without_aliases(tree: exp.Expr, aliases: Mapping[str, exp.Expr]) -> exp.Expr:
+    """ORDER BY may name columns of the select list."""
+
+    def one(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table:
+            found = aliases.get(folded(node.name))
+            return node if found is None else found.copy()
+        return node
+
+    return tree.copy().transform(one)
+
+
+def _group(tree: exp.Select, items: list[exp.Expr]) -> exp.Group | None:
+    """GROUP BY, with ALL spelled out: every item that has no aggregate."""
+    group: exp.Group | None = tree.args.get("group")
+    if group is None or not group.args.get("all"):
+        return group
+    keys = [item.copy() for item in items if not aggregate_calls([item])]
+    return exp.Group(expressions=keys or [exp.Tuple(expressions=[])])

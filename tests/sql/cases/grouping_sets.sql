@@ -1,0 +1,18 @@
+-- GROUP BY ROLLUP, CUBE, GROUPING SETS and ALL.
+
+-- case: subtotals and totals, told apart from NULL keys
+CREATE SOURCE t (a STRING, b INT, x INT);
+CREATE VIEW rolled AS SELECT a, b, SUM(x) AS s, COUNT(*) AS n, GROUPING(a) AS ga, GROUPING(b) AS gb, GROUPING_ID(a, b) AS g FROM t GROUP BY ROLLUP (a, b);
+CREATE VIEW cubed AS SELECT a, b, MAX(x) AS m, GROUPING_ID() AS g FROM t GROUP BY CUBE (a, b);
+CREATE VIEW sets AS SELECT a, b, COUNT(DISTINCT x) AS d FROM t GROUP BY GROUPING SETS ((a), (b), (a, b), (), (a)) HAVING COUNT(*) > 1;
+CREATE VIEW mixed AS SELECT a, b + 1 AS c, COUNT(*) AS n FROM t GROUP BY a, ROLLUP (b + 1);
+CREATE VIEW with_rollup AS SELECT b, COUNT(*) AS n FROM t GROUP BY b WITH ROLLUP;
+CREATE VIEW by_all AS SELECT a, b % 2 AS odd, SUM(x) AS s FROM t GROUP BY ALL;
+-- tick: none
+-- tick: NULL keys beside totals
+INSERT INTO t VALUES ('p', 1, 10), ('p', 2, 20), ('q', 1, NULL), (NULL, 1, 5), (NULL, NULL, 5);
+-- tick: groups change and go
+DELETE FROM t VALUES ('q', 1, NULL), (NULL, NULL, 5);
+INSERT INTO t VALUES ('p', 2, 20), ('r', NULL, 1);
+-- tick: all go
+DELETE FROM t VALUES ('p', 1, 10), ('p', 2, 20), ('p', 2, 20), (NULL, 1, 5), ('r', NULL, 1);
