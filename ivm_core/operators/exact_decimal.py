@@ -1,9 +1,10 @@
 """SUM and AVG of DECIMAL(p, s), exact in the unscaled integer U = x·10ˢ.
 
-Where p ≤ 18, U is a BIGINT and is summed as one. Otherwise U = Σ limbᵢ·10^(18·i) with
-|limbᵢ| < 10¹⁸, and each limb's Σ weight·limb is a DECIMAL(38,0), so that nothing overflows in the
-middle. SUM raises where the exact sum doesn't fit Spark's result type; AVG is the exact quotient,
-rounded half up as Spark does.
+Where p ≤ 18, U is a BIGINT and is summed as one. Where p ≤ 28 and s ≤ 6, 10¹⁰ values have room in
+a DECIMAL(38, s), in which Spark sums them without losing a digit. Otherwise
+U = Σ limbᵢ·10^(18·i) with |limbᵢ| < 10¹⁸, and each limb's Σ weight·limb is a DECIMAL(38,0), so that
+nothing overflows in the middle. SUM raises where the exact sum doesn't fit Spark's result type;
+AVG is the exact quotient, rounded half up as Spark does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import WIDEST_DECIMAL, DataType, Decimal
 from ivm_core.operators.accumulator import (
     AccColumn,
@@ -32,6 +34,9 @@ LIMB = 18
 INTEGER = Decimal(WIDEST_DECIMAL, 0)
 _EXACT_AS_DOUBLE = 15
 _ONE_COLUMN = 9
+_ROOM = 10
+_KEPT_SCALE = 6
+"""Spark keeps so many digits behind the point, whatever else a product has."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class ExactDecimal(Counted):
         """The count and the sum."""
         if self._total is not None:
             return (self.count, *self._total.columns)
+        if self._has_room:
+            return (self.count, AccColumn(self.named("sum"), self._sum_type))
         return (self.count, *(AccColumn(self.named(limb), INTEGER) for limb in self._limbs))
 
     @property
@@ -63,12 +70,23 @@ class ExactDecimal(Counted):
         return IntegerTotal(self.prefix, precision > _ONE_COLUMN) if precision <= LIMB else None
 
     @property
+    def _has_room(self) -> bool:
+        of = self.argument_type
+        return LIMB < of.precision <= WIDEST_DECIMAL - _ROOM and of.scale <= _KEPT_SCALE
+
+    @property
+    def _sum_type(self) -> Decimal:
+        return Decimal(WIDEST_DECIMAL, self.argument_type.scale)
+
+    @property
     def _limbs(self) -> list[str]:
         return [f"l{i}" for i in range(-(-self.argument_type.precision // LIMB))]
 
     def prepare(self, argument: exp.Expr | None) -> tuple[Level, ...]:
         """The unscaled integer, whole or in limbs."""
         x = required(argument)
+        if self._has_room:
+            return (((self.named("x"), x),),)
         precision, scale = self.argument_type.precision, self.argument_type.scale
         if precision > LIMB:
             return (
@@ -95,6 +113,16 @@ class ExactDecimal(Counted):
     @property
     def fold(self) -> Level:
         """Σ weight and Σ weight·U."""
+        if self._has_room:
+            total = formula(
+                "COALESCE(SUM(IF(:w = 1, :x, CAST(:x * :w AS :type))), CAST(0 AS :type))".replace(
+                    ":type", self._sum_type.ddl
+                ),
+                x=column(self.named("x")),
+                w=column(WEIGHT),
+            )
+            total = formula("CAST(:t AS :type)".replace(":type", self._sum_type.ddl), t=total)
+            return (self.counting(self.named("x")), (self.named("sum"), total))
         counting = self.counting(self.named("l0"))
         if self._total is not None:
             return (counting, *self._total.fold(column(self.named("l0"))))
@@ -138,6 +166,10 @@ class ExactDecimal(Counted):
         """The total as limbs, highest first: the lower ones in [0, 10¹⁸), the highest signed."""
         if self._total is not None:
             return names.bind(total=self._total.decimal(state))
+        if self._has_room:
+            # the digits without the point: a product might have no room for them
+            digits = "CAST(REPLACE(CAST(:t AS STRING), '.', '') AS DECIMAL(38, 0))"
+            return names.bind(total=formula(digits, t=state(self.named("sum"))))
         base = _power_of_ten(LIMB)
         (carried,) = names.bind(t0=state(self.named("l0")))
         limbs: list[exp.Expr] = []
