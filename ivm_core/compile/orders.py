@@ -78,6 +78,19 @@ ROUNDED = frozenset(
     ]
 )
 """Aggregates whose result is rounded on the way, where it is a floating-point number."""
+ONE_ZERO = frozenset(
+    [
+        "collect_set",
+        "max",
+        "median",
+        "min",
+        "mode",
+        "percentile",
+        "percentile_cont",
+        "percentile_disc",
+    ]
+)
+"""Aggregates that give back one of their values, or count them."""
 WHOLE = {"start": "UNBOUNDED", "start_side": "PRECEDING", "end": "UNBOUNDED"}
 
 
@@ -135,13 +148,15 @@ class _WindowCall:
         self._order: list[exp.Expr] = [] if order is None else list(order.expressions)
         spec = tree.args.get("spec")
         self._has_rows = spec is not None and spec.args.get("kind") == "ROWS"
-        self._has_spec = spec is not None
+        self._has_spec = spec is not None and not _is_default(spec)
 
     def settled(self) -> list[tuple[str, exp.Expr]]:
         """The call, and what it needs beside it, with nothing left open."""
         if self._kind in RANKS:
             return [(self._name, self._tree)]
-        _break_ties_of_extremes(self._function, self._types)
+        _settle_values(self._function, self._types)
+        if self._kind in ("listagg", "string_agg"):
+            return [(self._name, self._listed())]
         if self._kind in PLACES or self._has_rows:
             return [(self._name, self._ordered(self._tree))]
         is_rounded = self._kind in ROUNDED and self._is_rounded()
@@ -163,10 +178,26 @@ class _WindowCall:
         return window
 
     def _is_rounded(self) -> bool:
-        types = [self._types[each.name] for each in self._function.find_all(exp.Column)]
-        return self._kind not in ("sum", "try_sum") or any(
-            each.kind in ("FLOAT", "DOUBLE") for each in types
-        )
+        """Whether it adds doubles; an average of BIGINT does, one of DECIMAL doesn't."""
+        kinds = {self._types[each.name].kind for each in self._function.find_all(exp.Column)}
+        if self._kind in ("sum", "try_sum"):
+            return bool(kinds & {"FLOAT", "DOUBLE"})
+        if self._kind in ("avg", "mean", "try_avg"):
+            return bool(kinds & {"FLOAT", "DOUBLE", "BIGINT"})
+        return True
+
+    def _listed(self) -> exp.Expr:
+        """A list of texts over a whole partition, in the order of the values."""
+        if self._order or self._tree.args.get("spec"):
+            raise Unsupported(
+                f"{self._kind.upper()} over a window with an order",
+                position=self._where,
+                reason="which of its peers come first is open",
+                rewrite="ARRAY_JOIN(COLLECT_LIST(x) OVER (…), ',')",
+            )
+        window = self._tree.copy()
+        window.set("this", _listed(window.this, _core(window.this)))
+        return window
 
     def _place(self) -> tuple[str, exp.Expr]:
         """The place of each row in the total order of its partition."""
@@ -229,14 +260,15 @@ def _in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
     """A call of an aggregate whose result does not depend on the order of rows."""
     function = _core(call)
     kind = _name_of(function)
-    _break_ties_of_extremes(function, types)
+    _settle_values(function, types)
     floats = [each for each in function.find_all(exp.Column) if has_float(types[each.name])]
-    if kind in ("try_sum", "try_avg") and floats:
+    kinds = {types[each.name].kind for each in function.find_all(exp.Column)}
+    if kind in ("try_sum", "try_avg") and not kinds <= {"TINYINT", "SMALLINT", "INT"}:
         raise Unsupported(
-            f"{kind} of floating-point numbers",
+            f"{kind} of {', '.join(sorted(kinds))}",
             position=where,
-            reason="its last bit depends on the order in which Spark adds",
-            rewrite=f"{kind.removeprefix('try_')}, or cast to DECIMAL",
+            reason="whether it overflows on the way depends on the order in which Spark adds",
+            rewrite=f"{kind.removeprefix('try_').upper()}, whose sums are exact",
         )
     if kind in NAMES:
         arguments = function.expressions
@@ -248,14 +280,13 @@ def _in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
             rows = call
         return moment_of(kind, rows)
     if kind == "collect_set":
-        for each in floats:
-            each.replace(with_one_zero(each.copy(), types[each.name]))
         return _sorted(call)
     if kind in ("collect_list", "array_agg"):
-        if not floats:
+        value = function.expressions[0]
+        if isinstance(value, exp.Distinct):
+            _with_one_zero(value, types)
+        if not floats or isinstance(value, exp.Distinct):
             return _sorted(call)
-        argument = function.expressions[0]
-        value = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
         pair = exp.Anonymous(
             this="NAMED_STRUCT",
             expressions=[
@@ -269,8 +300,6 @@ def _in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
         return formula("TRANSFORM(ARRAY_SORT(:pairs), e -> e.x)", pairs=call)
     if kind in ("listagg", "string_agg"):
         return _listed(call, function)
-    if kind == "mode" and len(function.expressions) == 1:
-        function.append("expressions", exp.true())
     return call
 
 
@@ -291,15 +320,21 @@ def _listed(call: exp.Expr, function: exp.Expr) -> exp.Expr:
     return call
 
 
-def _break_ties_of_extremes(function: exp.Expr, types: Types) -> None:
-    """Among rows of one MIN_BY order the value decides; MIN and MAX know one zero."""
+def _settle_values(function: exp.Expr, types: Types) -> None:
+    """Among equal values one is chosen: of zeros the positive one, by MIN_BY and MODE the least."""
     kind = _name_of(function)
-    if kind in ("min", "max"):
-        for each in list(function.find_all(exp.Column)):
-            each.replace(with_one_zero(each.copy(), types[each.name]))
-    if kind not in ("min_by", "max_by") or len(function.expressions) != 2:
+    if kind in ONE_ZERO:
+        _with_one_zero(function, types)
+    if kind == "mode" and function.expressions:
+        function.set("expressions", [function.expressions[0], exp.true()])
+    if kind not in ("min_by", "max_by"):
         return
-    value, by = function.expressions
+    arguments = function.expressions
+    if isinstance(arguments[0], exp.Distinct):
+        arguments = arguments[0].expressions
+    if len(arguments) != 2:
+        return
+    value, by = arguments
     parts = [exp.Literal.string("by"), by.copy(), exp.Literal.string("x"), value.copy()]
     if isinstance(value, exp.Column) and has_float(types[value.name]):
         bits = encoded_column(value.copy(), types[value.name])
@@ -307,6 +342,21 @@ def _break_ties_of_extremes(function: exp.Expr, types: Types) -> None:
     pair = exp.Anonymous(this="NAMED_STRUCT", expressions=parts)
     known = exp.case().when(by.copy().is_(exp.null()).not_(), pair)
     function.set("expressions", [value, known])
+
+
+def _with_one_zero(tree: exp.Expr, types: Types) -> None:
+    for each in list(tree.find_all(exp.Column)):
+        if has_float(types[each.name]):
+            each.replace(with_one_zero(each.copy(), types[each.name]))
+
+
+def _is_default(spec: exp.Expr) -> bool:
+    """Whether a frame is the one that an ORDER BY has anyway."""
+    return (
+        spec.args.get("kind") == "RANGE"
+        and spec.args.get("start") == "UNBOUNDED"
+        and spec.args.get("end") in (None, "CURRENT ROW")
+    )
 
 
 def _sorted(call: exp.Expr) -> exp.Expr:

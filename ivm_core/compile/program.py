@@ -152,9 +152,9 @@ def compile_view(
     """The program of a view; `known` is the type book of an earlier compilation."""
     types = TypeBook(analyser, known or {})
     plan = _with_common_types(parse(), catalog, types)
-    plan = optimise(plan, catalog)
-    # after pruning: the columns that break ties are those that somebody sees
+    # before pruning, so that a query that is read twice has one order
     plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
+    plan = optimise(plan, catalog)
     if analyser is not None:
         _refuse_random(plan, catalog, analyser)
     programs = []

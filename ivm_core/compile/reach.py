@@ -116,7 +116,7 @@ class ReachFinder:
         limiting: tuple[str, _Values] | None = None
         for key in partition:
             values = self._values(node, key, with_rows=False)
-            if values is None:
+            if values is None or any(each.relation in CLOCKS for each in values.origins):
                 continue
             origins = tuple(
                 Origin(each.relation, each.field, each.relation in reached)

@@ -64,12 +64,13 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
         actual.select(*negated)
     )
     difference = netted_frame(both, program.schema)
-    totals = difference.agg(
-        F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))),
-        F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))),
-    ).first()
-    missing, extra = (int(each or 0) for each in totals or (0, 0))
-    sample = difference.limit(SHOWN).collect() if missing or extra else []
+    with engine.gears.folding():
+        totals = difference.agg(
+            F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))),
+            F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))),
+        ).first()
+        missing, extra = (int(each or 0) for each in totals or (0, 0))
+        sample = difference.limit(SHOWN).collect() if missing or extra else []
     return Comparison(
         name,
         upto,

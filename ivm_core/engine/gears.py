@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -158,7 +158,7 @@ class Gears:
         for name, bound in relations.items():
             self._take(name, bound)
         self.statements += 1
-        with self._folding(sql):
+        with self.folding() if WITH_OFFSET.search(sql) else nullcontext():
             table = self.query(self.low, sql).toArrow()
         return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
 
@@ -256,11 +256,8 @@ class Gears:
             self._on_hand[name] = rows
 
     @contextmanager
-    def _folding(self, sql: str) -> Iterator[None]:
-        """Offsets of frames and pages are literals only after Spark has folded them."""
-        if not WITH_OFFSET.search(sql):
-            yield
-            return
+    def folding(self) -> Iterator[None]:
+        """For frames and pages with offsets: they are literals only when Spark has folded them."""
         rules = ",".join(rule for rule in LEFT_OUT if not rule.endswith(".ConstantFolding"))
         self.low.conf.set(EXCLUDED_RULES, rules)
         try:

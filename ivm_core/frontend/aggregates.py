@@ -46,6 +46,7 @@ OF_NO_ROWS = {
     "array_agg": "ARRAY()",
     "collect_list": "ARRAY()",
     "collect_set": "ARRAY()",
+    "count_if": "0",
 }
 """Aggregates that are not NULL over no rows."""
 

@@ -53,7 +53,9 @@ class Builder:
         for cte in tree.ctes if isinstance(tree, exp.Query) else ():
             ctes[folded(cte.alias)] = self._renamed(self.query(cte.this, ctes), cte)
         if isinstance(tree, exp.Subquery):
-            return self.query(tree.this, ctes, is_named=is_named)
+            node = self.query(tree.this, ctes, is_named=is_named)
+            names = dict(zip(tree.this.named_selects, node.columns, strict=True))
+            return limited(node, tree, names, self.where)
         if isinstance(tree, exp.SetOperation):
             return self._set_operation(tree, ctes, is_named=is_named)
         if isinstance(tree, exp.Select):

@@ -70,8 +70,11 @@ class Clauses:
         return Project(node, unchanged(names)) if hidden else node
 
 
-def limited(node: Node, tree: exp.Query, columns: Mapping[str, str], where: str) -> Node:
-    """The rows of a set operation that its LIMIT leaves; `columns` by the names of the query."""
+def limited(node: Node, tree: exp.Expr, columns: Mapping[str, str], where: str) -> Node:
+    """What LIMIT leaves of a set operation or of a query in parentheses.
+
+    `columns` are those of the node by the names that the query gives them.
+    """
     order = tree.args.get("order")
     given = {folded(name): column for name, column in columns.items()}
     ordered = []
@@ -90,14 +93,14 @@ def limited(node: Node, tree: exp.Query, columns: Mapping[str, str], where: str)
     return _top(node, tree, ordered, where)
 
 
-def _top(node: Node, tree: exp.Query, order: list[exp.Ordered], where: str) -> Node:
+def _top(node: Node, tree: exp.Expr, order: list[exp.Ordered], where: str) -> Node:
     limit, offset = (_count(tree, key, where) for key in ("limit", "offset"))
     if limit is None and not offset:
         return node
     return Top(node, (), tuple(scalar_of(each) for each in order), limit, offset or 0)
 
 
-def _count(tree: exp.Query, key: str, where: str) -> int | None:
+def _count(tree: exp.Expr, key: str, where: str) -> int | None:
     clause = tree.args.get(key)
     if clause is None:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.frontend.aggregates import FOLDED, core, text, with_placed
+from ivm_core.frontend.aggregates import FOLDED, WRAPPERS, core, text, with_placed
 from ivm_core.frontend.spelling import folded
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import column_scalar, scalar_of, unchanged
@@ -44,39 +44,42 @@ class GroupBy:
 
 
 def group_by(group: exp.Group | None) -> GroupBy:
-    """The keys and grouping sets of a GROUP BY clause."""
+    """The keys and grouping sets of a GROUP BY clause, keys in the order in which they appear."""
     if group is None:
         return GroupBy([])
     keys: dict[str, exp.Expr] = {}
-    choices: list[list[list[int]]] = []
-    plain = not group.args.get("rollup") and not group.args.get("cube")
+
+    def place(tree: exp.Expr) -> int:
+        keys.setdefault(text(tree), tree)
+        return list(keys).index(text(tree))
 
     def places(tree: exp.Expr) -> list[int]:
         parts = tree.expressions if isinstance(tree, exp.Tuple) else [tree.unnest()]
-        for part in parts:
-            keys.setdefault(text(part), part)
-        return [list(keys).index(text(part)) for part in parts]
+        return [place(part) for part in parts]
 
-    listed = []
-    for each in group.expressions:
-        if not _makes_sets(each) and not _is_empty(each):
-            keys.setdefault(text(each), each)
-            listed.append([list(keys).index(text(each))])
+    choices: list[list[list[int]]] = []
     for each in group.expressions:
         if _makes_sets(each):
-            plain = False
             choices.append(_sets_of(each, places))
-    if plain:
+        elif not _is_empty(each):
+            choices.append([[place(each)]])
+    for key, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+        if group.args.get(key):
+            # GROUP BY a, b WITH ROLLUP
+            listed = [part[0] for part in choices] or [
+                places(part) for each in group.args[key] for part in each.expressions
+            ]
+            return GroupBy(list(keys.values()), _subsets(kind, listed))
+    given = group.args.get("grouping_sets")
+    if given:
+        # GROUP BY a, b GROUPING SETS (…): the sets alone say which keys each has
+        sets = [found for each in given for found in _sets_of(each, places)]
+        return GroupBy(list(keys.values()), sets)
+    if all(len(choice) == 1 for choice in choices) and not any(map(_makes_sets, group.expressions)):
         return GroupBy(list(keys.values()))
-    if group.args.get("rollup") or group.args.get("cube"):
-        kind = exp.Rollup if group.args.get("rollup") else exp.Cube
-        written = group.expressions or group.args["rollup" if kind is exp.Rollup else "cube"]
-        parts = [places(e) for each in written for e in (each.expressions or [each])]
-        return GroupBy(list(keys.values()), _subsets(kind, parts))
-    everywhere = [place for part in listed for place in part]
     sets = [
-        list(dict.fromkeys(place for part in chosen for place in part))
-        for chosen in product([everywhere], *choices)
+        list(dict.fromkeys(number for part in chosen for number in part))
+        for chosen in product(*choices)
     ]
     return GroupBy(list(keys.values()), sets)
 
@@ -167,7 +170,7 @@ def aggregated(
 
     def replace(tree: exp.Expr) -> exp.Expr:
         def one(part: exp.Expr) -> exp.Expr:
-            name = replacements.get(text(part))
+            name = None if _is_of_window(part) else replacements.get(text(part))
             return part if name is None else column_tree(name)
 
         if sets is not None:
@@ -175,6 +178,14 @@ def aggregated(
         return tree.transform(one)
 
     return aggregate, replace
+
+
+def _is_of_window(part: exp.Expr) -> bool:
+    """Whether an expression is the function of a window, and no aggregate over groups."""
+    parent = part.parent
+    while isinstance(parent, WRAPPERS):
+        part, parent = parent, parent.parent
+    return isinstance(parent, exp.Window) and parent.this is part
 
 
 def _numbered(place: Callable[[exp.Expr, str], str], prefix: str) -> Callable[[exp.Expr], str]:

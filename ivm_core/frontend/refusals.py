@@ -177,11 +177,13 @@ def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
 
 
 def _is_over(node: exp.Expr) -> bool:
-    """Whether a call is the function of a window."""
-    parent = node.parent
-    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        parent = parent.parent
-    return isinstance(parent, exp.Window) and parent.this.find(type(node)) is not None
+    """Whether a call is the function of a window, which has an order."""
+    if called(node) not in functions.ORDERED_BY_WINDOW:
+        return False
+    part, parent = node, node.parent
+    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
+        part, parent = parent, parent.parent
+    return isinstance(parent, exp.Window) and parent.this is part
 
 
 def _why_not_a_function_of_the_row(name: str, node: exp.Func) -> tuple[str, str]:

@@ -180,9 +180,7 @@ class Subqueries:
             return self._with_membership(node, tree.this.unnest(), name, positive=False)
         if isinstance(tree, exp.In):
             return self._with_membership(node, tree, name, positive=True)
-        query = tree.this
-        while isinstance(query, exp.Subquery):
-            query = query.this
+        query = _bare(tree.this)
         inner = self._correlated(query)
         if inner is None:
             rows = self._builder.query(query, self._ctes, is_named=False)
@@ -295,8 +293,7 @@ class Subqueries:
         return self._taken_apart(query)
 
     def _taken_apart(self, query: exp.Expr) -> _Inner:
-        while isinstance(query, exp.Subquery):
-            query = query.this
+        query = _bare(query)
         scope = build_scope(query.copy())
         outer = {(c.table, c.name) for c in scope.external_columns} if scope else set()
         if not outer:
@@ -345,6 +342,15 @@ class Subqueries:
         )
 
 
+def _bare(query: exp.Expr) -> exp.Expr:
+    """The query without parentheses that say nothing."""
+    while isinstance(query, exp.Subquery) and not any(
+        query.args.get(key) for key in ("limit", "offset")
+    ):
+        query = query.this
+    return query
+
+
 def _is_membership(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.In) and bool(tree.args.get("query"))
 
@@ -375,7 +381,9 @@ def _is_one_row(query: exp.Expr) -> bool:
     """An aggregate without GROUP BY and HAVING has one row, whatever there is."""
     if not isinstance(query, exp.Select):
         return False
-    if any(query.args.get(key) for key in ("group", "having", "distinct", "limit", "offset")):
+    if any(
+        query.args.get(key) for key in ("group", "having", "qualify", "distinct", "limit", "offset")
+    ):
         return False
     return bool(aggregate_calls(list(query.expressions)))
 

@@ -141,7 +141,9 @@ def _in_sessions(node: Node, call: exp.Expr, keys: list[exp.Expr], name: str, wh
         partition.append(own)
     starts, ends = f"{name}.at", f"{name}.until"
     until = formula(f":at + {AS_INTERVAL}", at=at, micros=gap)
-    outputs |= {starts: scalar_of(at), ends: scalar_of(until)}
+    # a date that is added to is a time, as it is for Spark
+    begin = formula(":at + MAKE_DT_INTERVAL(0, 0, 0, 0)", at=at)
+    outputs |= {starts: scalar_of(begin), ends: scalar_of(until)}
     rows = Filter(
         Project(node, tuple(outputs.items())),
         scalar_of(column_tree(starts).is_(exp.null()).not_()),

@@ -137,8 +137,7 @@ def moment(kind: str, rows: Sequence[Sequence[float]] | None) -> float | None:
         return None
     columns = [list(column) for column in zip(*rows, strict=True)]
     if not all(math.isfinite(value) for column in columns for value in column):
-        is_sample = kind.endswith("_samp") or kind == "corr"
-        return None if is_sample and len(rows) == 1 else math.nan
+        return _not_finite(kind, columns)
     if kind in OF_ONE:
         count, result = OF_ONE[kind]
         return _rounded(result(_Sums(len(rows), _powers(columns[0], count))))
@@ -146,6 +145,22 @@ def moment(kind: str, rows: Sequence[Sequence[float]] | None) -> float | None:
     product = _total([a * b for a, b in zip(map(Fraction, ys), map(Fraction, xs), strict=True)])
     sums = _Sums(len(rows), _powers(xs, 2), _powers(ys, 2), product)
     return _rounded(OF_TWO[kind](sums))
+
+
+def _not_finite(kind: str, columns: list[list[float]]) -> float | None:
+    """What Spark makes of NaN and infinite values."""
+    if len(columns[0]) == 1 and (kind.endswith("_samp") or kind == "corr"):
+        return None
+    if kind in ("regr_avgx", "regr_sxx", "regr_avgy", "regr_syy"):
+        column = columns[1 if kind.endswith("x") else 0]
+        if not all(map(math.isfinite, column)):
+            return math.nan if kind.startswith("regr_s") else sum(column) / len(column)
+        sums = _Sums(len(column), _powers(column, 2))
+        return _rounded(sums.spread if kind.startswith("regr_s") else sums.powers[0] / sums.n)
+    varies = len(columns) == 1 or len(set(columns[1])) > 1
+    if kind in ("regr_slope", "regr_intercept", "regr_r2") and not varies:
+        return None
+    return math.nan
 
 
 def gathered(arguments: list[exp.Expr], *, is_distinct: bool) -> exp.Expr:

@@ -58,6 +58,30 @@ def test_a_view_whose_inputs_are_clean_is_skipped(shop: IncrementalFlow) -> None
     assert "no input changed" in summary.views["large"].ways["large"]
 
 
+def test_no_spark_job_runs_for_a_view_that_is_skipped(tmp_path: Path, spark: SparkSession) -> None:
+    with IncrementalFlow.open(tmp_path / "flow", spark) as flow:
+        flow.register_source("a", "k INT, x INT")
+        flow.register_source("b", "k INT, x INT")
+        for name in ("a", "b"):
+            flow.register_view(f"of_{name}", f"SELECT k, SUM(x) AS s FROM {name} GROUP BY k")
+        flow.tick({"a": [(1, 1)], "b": [(1, 1)]})
+        before = _jobs(spark)
+        both = flow.tick({"a": [(1, 2)], "b": [(1, 2)]})
+        of_both = _jobs(spark) - before
+        one = flow.tick("a", [(1, 3)])
+        of_one = _jobs(spark) - before - of_both
+        assert not both.views["of_b"].skipped
+        assert one.views["of_b"].skipped
+        assert of_one * 2 == of_both > 0
+        flow.tick("a", [])
+        assert _jobs(spark) == before + of_both + of_one
+
+
+def _jobs(spark: SparkSession) -> int:
+    """Spark jobs since the session's start."""
+    return int(spark._jsc.sc().dagScheduler().numTotalJobs())
+
+
 def test_a_reopened_flow_skips_without_starting_spark(place: Path, spark: SparkSession) -> None:
     with IncrementalFlow.open(place, spark) as flow:
         flow.register_source("s", "x INT")

@@ -26,7 +26,9 @@ VALUES: dict[str, tuple[Any, ...]] = {
 DEPTH = 3
 
 
-def random_case(seed: int, *, views: int = 5, ticks: int = 4) -> Case:
+def random_case(
+    seed: int, *, views: int = 5, ticks: int = 4, maker: type[QueryMaker] = QueryMaker
+) -> Case:
     """The case of a seed; it is the same on every machine."""
     random = Random(seed)
     case = Case(f"seed {seed}")
@@ -37,7 +39,7 @@ def random_case(seed: int, *, views: int = 5, ticks: int = 4) -> Case:
         for source in case.sources
     ]
     for number in range(views):
-        made = QueryMaker(random, relations).query(random.randint(1, DEPTH))
+        made = maker(random, relations).query(random.randint(1, DEPTH))
         name = f"v{number}"
         case.views.append(ViewSpec(name, made.text))
         if random.random() < 0.4:

@@ -16,3 +16,12 @@ DELETE FROM t VALUES ('q', 1, NULL), (NULL, NULL, 5);
 INSERT INTO t VALUES ('p', 2, 20), ('r', NULL, 1);
 -- tick: all go
 DELETE FROM t VALUES ('p', 1, 10), ('p', 2, 20), ('p', 2, 20), (NULL, 1, 5), ('r', NULL, 1);
+
+-- case: grouping sets behind the keys, and keys behind a ROLLUP
+CREATE SOURCE t (a INT, b INT);
+CREATE VIEW behind AS SELECT a, b, COUNT(*) AS n FROM t GROUP BY a, b GROUPING SETS ((a), (b));
+CREATE VIEW bits AS SELECT b, a, GROUPING_ID() AS g FROM t GROUP BY ROLLUP (b), a;
+-- tick: rows
+INSERT INTO t VALUES (1, 1), (1, 2), (NULL, 2);
+-- tick: one goes
+DELETE FROM t VALUES (1, 2);

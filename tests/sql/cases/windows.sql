@@ -82,3 +82,20 @@ UPSERT INTO o VALUES (2, 2, 9), (5, 3, 3);
 UPSERT INTO c VALUES (1, NULL), (4, 'n');
 -- tick: a region goes
 DELETE KEYS FROM c VALUES (2);
+
+-- case: one query that is read twice has one order, and an aggregate is its own window
+CREATE SOURCE t (id INT, s STRING, x INT) PRIMARY KEY (id);
+-- means: SELECT s FROM t ORDER BY x, s, id LIMIT 1
+CREATE VIEW same_row AS WITH c AS (SELECT s, id FROM t ORDER BY x LIMIT 1) SELECT a.s FROM c a JOIN c b ON a.id = b.id;
+CREATE VIEW own_window AS SELECT x, COUNT(*) AS n, COUNT(*) OVER () AS g, SUM(COUNT(*)) OVER () AS whole FROM t GROUP BY x;
+CREATE VIEW in_parentheses AS (SELECT id, s FROM t) ORDER BY id, s LIMIT 2;
+CREATE VIEW dated AS SELECT id, current_date() AS d, RANK() OVER (PARTITION BY current_date() ORDER BY id) AS n FROM t;
+-- tick: ties
+-- at: 2024-01-31 12:00:00
+INSERT INTO t VALUES (1, 'b', 0), (2, 'a', 0), (3, 'c', 1);
+-- tick: the same day
+-- at: 2024-01-31 13:00:00
+INSERT INTO t VALUES (4, 'a', 0);
+-- tick: the next day, and a row goes
+-- at: 2024-02-01 12:00:00
+DELETE KEYS FROM t VALUES (2);
