@@ -40,6 +40,8 @@ class LowGearRun(StageRun):
 
     gear = "low gear"
     binds_whole_state = False
+    _key_values: Mapping[str, pa.ChunkedArray] = {}
+    """Values of affected keys, as the last fetch found them."""
 
     def _before(
         self,
@@ -49,7 +51,7 @@ class LowGearRun(StageRun):
         keys: pa.Table | None,
     ) -> dict[str, Rows]:
         fetcher = Fetcher(reach, self.relations, self.view.upto, self._change_table, columns, keys)
-        self._fetcher = fetcher
+        self._key_values = {key: fetcher.values(each) for key, each in reach.keys.items()}
         reads: dict[str, Rows] = {}
         for name in names:
             # rows that are gone must not meet the change: an expression could fail on them
@@ -98,7 +100,7 @@ class LowGearRun(StageRun):
         conjunction = []
         for key, stored in parts.partition.items():
             if key in reach.keys:
-                values = self._fetcher.values(reach.keys[key])
+                values = self._key_values[key]
                 conjunction.append(ColumnLimit(stored, values, values.null_count > 0))
         limit = Limit((tuple(conjunction),)) if conjunction else None
         schema = weighted(self.stage.output)
