@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fuzz.random_cases import random_case
+from tests.fuzz.random_queries import QueryMaker
+from tests.fuzz.wide_queries import WideQueryMaker
 from tests.sql.case_text import case_text
 from tests.sql.runner import run_case
 
@@ -23,8 +25,8 @@ EVERY_TIME = (3, 12, 17, 19, 20, 22)
 NIGHTLY = range(1000, 1100)
 
 
-def run(seed: int, folder: Path, spark: SparkSession) -> None:
-    case = random_case(seed)
+def run(seed: int, folder: Path, spark: SparkSession, maker: type[QueryMaker] = QueryMaker) -> None:
+    case = random_case(seed, maker=maker)
     try:
         run_case(case, folder, spark)
     except BaseException as error:
@@ -42,3 +44,10 @@ def test_seed(seed: int, tmp_path: Path, spark: SparkSession) -> None:
 @pytest.mark.parametrize("seed", NIGHTLY)
 def test_many_seeds(seed: int, tmp_path: Path, spark: SparkSession) -> None:
     run(seed, tmp_path, spark)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", NIGHTLY)
+def test_many_seeds_of_the_whole_grammar(seed: int, tmp_path: Path, spark: SparkSession) -> None:
+    run(seed, tmp_path, spark, WideQueryMaker)
