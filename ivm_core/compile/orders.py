@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.model.errors import Unsupported
+from ivm_core.operators.calls import WRAPPERS, core, function_name
 from ivm_core.operators.consolidation import has_float
 from ivm_core.operators.exact_moments import NAMES, gathered, moment_of
 from ivm_core.operators.extremes import with_one_zero
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     Types = Mapping[str, DataType]
 
-WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 RANKS = frozenset(["rank", "dense_rank", "percent_rank", "cume_dist"])
 PLACES = frozenset(["row_number", "ntile", "lag", "lead"])
 PICKS = {
@@ -48,35 +48,7 @@ PICKS = {
     "collect_list": "",
     "array_agg": "",
 }
-ROUNDED = frozenset(
-    [
-        "avg",
-        "corr",
-        "covar_pop",
-        "covar_samp",
-        "kurtosis",
-        "mean",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "skewness",
-        "std",
-        "stddev",
-        "stddev_pop",
-        "stddev_samp",
-        "sum",
-        "try_avg",
-        "try_sum",
-        "var_pop",
-        "var_samp",
-        "variance",
-    ]
-)
+ROUNDED = NAMES | {"avg", "mean", "sum", "try_avg", "try_sum"}
 """Aggregates whose result is rounded on the way, where it is a floating-point number."""
 ONE_ZERO = frozenset(
     [
@@ -142,8 +114,8 @@ class _WindowCall:
         self._tree = tree
         self._types = types
         self._where = where
-        self._function = _core(tree.this)
-        self._kind = _name_of(self._function)
+        self._function = core(tree.this)
+        self._kind = function_name(self._function)
         order = tree.args.get("order")
         self._order: list[exp.Expr] = [] if order is None else list(order.expressions)
         spec = tree.args.get("spec")
@@ -196,7 +168,7 @@ class _WindowCall:
                 rewrite="ARRAY_JOIN(COLLECT_LIST(x) OVER (…), ',')",
             )
         window = self._tree.copy()
-        window.set("this", _listed(window.this, _core(window.this)))
+        window.set("this", _listed(window.this, core(window.this)))
         return window
 
     def _place(self) -> tuple[str, exp.Expr]:
@@ -258,8 +230,8 @@ class _WindowCall:
 
 def _in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
     """A call of an aggregate whose result does not depend on the order of rows."""
-    function = _core(call)
-    kind = _name_of(function)
+    function = core(call)
+    kind = function_name(function)
     _settle_values(function, types)
     floats = [each for each in function.find_all(exp.Column) if has_float(types[each.name])]
     kinds = {types[each.name].kind for each in function.find_all(exp.Column)}
@@ -322,7 +294,7 @@ def _listed(call: exp.Expr, function: exp.Expr) -> exp.Expr:
 
 def _settle_values(function: exp.Expr, types: Types) -> None:
     """Among equal values one is chosen: of zeros the positive one, by MIN_BY and MODE the least."""
-    kind = _name_of(function)
+    kind = function_name(function)
     if kind in ONE_ZERO:
         _with_one_zero(function, types)
     if kind == "mode" and function.expressions:
@@ -361,18 +333,6 @@ def _is_default(spec: exp.Expr) -> bool:
 
 def _sorted(call: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="ARRAY_SORT", expressions=[call])
-
-
-def _core(call: exp.Expr) -> exp.Expr:
-    while isinstance(call, WRAPPERS):
-        call = call.this
-    return call
-
-
-def _name_of(function: exp.Expr) -> str:
-    if isinstance(function, exp.Anonymous):
-        return function.name.lower()
-    return function.key.lower()
 
 
 def _skips_nulls(call: exp.Expr, options: list[exp.Expr]) -> bool:

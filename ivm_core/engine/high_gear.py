@@ -58,13 +58,7 @@ class HighGearRun(StageRun):
 
     def _now(self, name: str) -> Rows:
         if name in self.view.inner:
-            change = self.view.change(name)
-            schema = weighted(self.relations.schema(name))
-            return (
-                LocalRows(arrow_schema(schema).empty_table(), schema)
-                if change is None
-                else change.rows
-            )
+            return self._inner_now(name)
         last = self.relations.tick - 1
         before = self.relations.stored(name, last)
         change = self.relations.change(name, last)

@@ -15,7 +15,6 @@ from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
@@ -65,14 +64,9 @@ class LowGearRun(StageRun):
         return None if change is None else change.table
 
     def _now(self, name: str) -> Rows:
-        schema = self.relations.schema(name)
         if name in self.view.inner:
-            change = self.view.change(name)
-            return (
-                LocalRows(arrow_schema(weighted(schema)).empty_table(), weighted(schema))
-                if change is None
-                else change.rows
-            )
+            return self._inner_now(name)
+        schema = self.relations.schema(name)
         table = self.relations.now(name)
         if table is None:
             raise TooLarge(f"only Spark can read {name}")
@@ -97,17 +91,10 @@ class LowGearRun(StageRun):
         return LocalRows(self._of_keys(self._rows_trace(), aggregate, folded, schema), schema)
 
     def _old_parts(self, parts: PartitionedStatements, reach: Reach) -> Rows:
-        conjunction = []
-        for key, stored in parts.partition.items():
-            if key in reach.keys:
-                values = self._key_values[key]
-                conjunction.append(ColumnLimit(stored, values, values.null_count > 0))
-        limit = Limit((tuple(conjunction),)) if conjunction else None
+        stored = parts.partition
+        values = {stored[key]: self._key_values[key] for key in stored if key in reach.keys}
         schema = weighted(self.stage.output)
-        committed = self.relations.history.committed
-        names = list(schema.names)
-        table = self._rows_trace().read(committed, self.view.upto, None, names, limit)
-        return LocalRows(table, schema)
+        return LocalRows(self._limited(self._rows_trace(), schema, values), schema)
 
     def _is_settled_by_change(self, parts: PartitionedStatements) -> bool:
         if isinstance(parts.node, Top) and parts.node.limit is not None and not parts.node.offset:
@@ -115,7 +102,7 @@ class LowGearRun(StageRun):
         statement = self._rendered("change", lambda: parts.input_change(self.lowering))
         if statement is None:
             return True
-        schema = weighted(parts.keys_schema)
+        schema = weighted(parts.change_schema)
         return not self.gears.rows(
             statement.text, self._inputs(statement, self._reach()), schema
         ).num_rows
@@ -151,14 +138,20 @@ class LowGearRun(StageRun):
         self, trace: Trace, aggregate: AggregateStatements, folded: Rows, schema: Schema
     ) -> pa.Table:
         """Rows of the changed groups, by as many key columns as can limit a read."""
-        limit = None
+        values = {}
         if isinstance(folded, LocalRows):
-            conjunction = []
-            for key in aggregate.keys:
-                values = folded.table.column(key.name)
-                if limits(values.type):
-                    conjunction.append(ColumnLimit(key.name, values, values.null_count > 0))
-            limit = Limit((tuple(conjunction),)) if conjunction else None
+            columns = {key.name: folded.table.column(key.name) for key in aggregate.keys}
+            values = {name: each for name, each in columns.items() if limits(each.type)}
+        return self._limited(trace, schema, values)
+
+    def _limited(
+        self, trace: Trace, schema: Schema, values: Mapping[str, pa.ChunkedArray]
+    ) -> pa.Table:
+        """A trace's rows before the tick whose columns have these values; all without any."""
+        conjunction = tuple(
+            ColumnLimit(name, each, each.null_count > 0) for name, each in values.items()
+        )
+        limit = Limit((conjunction,)) if conjunction else None
         names = list(schema.names)
         return trace.read(self.relations.history.committed, self.view.upto, None, names, limit)
 

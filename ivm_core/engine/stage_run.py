@@ -13,6 +13,7 @@ from ivm_core.compile.reach import Reach, ReachFinder
 from ivm_core.compile.stages import scans
 from ivm_core.engine.fetching import wanted_columns
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
+from ivm_core.engine.layout import weighted
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import InternalError
 from ivm_core.operators.aggregate import AggregateStatements, keys_name, redone_name, state_name
@@ -268,6 +269,14 @@ class StageRun(ABC):
     @abstractmethod
     def _now(self, name: str) -> Rows:
         """A relation with this tick's change, for a hydration."""
+
+    def _inner_now(self, name: str) -> Rows:
+        """A node inside the view in a hydration: its first rows are its change."""
+        change = self.view.change(name)
+        if change is not None:
+            return change.rows
+        schema = weighted(self.relations.schema(name))
+        return LocalRows(arrow_schema(schema).empty_table(), schema)
 
     @abstractmethod
     def _fold(

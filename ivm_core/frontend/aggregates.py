@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from ivm_core.frontend import functions
 from ivm_core.frontend.spelling import folded
+from ivm_core.operators.calls import WRAPPERS, core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +31,6 @@ FOLDED: dict[type[exp.Expr], str] = {
     exp.Min: "MIN",
     exp.Max: "MAX",
 }
-WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 ANOTHER_NAME: dict[str, type[exp.Expr]] = {
     "count_if": exp.Count,
     "regr_count": exp.Count,
@@ -49,20 +49,6 @@ OF_NO_ROWS = {
     "count_if": "0",
 }
 """Aggregates that are not NULL over no rows."""
-
-
-def core(call: exp.Expr) -> exp.Expr:
-    """The function itself, without FILTER, WITHIN GROUP and IGNORE NULLS."""
-    while isinstance(call, WRAPPERS):
-        call = call.this
-    return call
-
-
-def function_name(call: exp.Expr) -> str:
-    """The aggregate's or window function's name in lower case."""
-    bare = core(call)
-    known = FOLDED.get(type(bare))
-    return known.lower() if known else folded(bare.name)
 
 
 def is_aggregate(tree: exp.Expr) -> bool:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.frontend.aggregates import FOLDED, WRAPPERS, core, text, with_placed
+from ivm_core.frontend.aggregates import FOLDED, text, with_placed
 from ivm_core.frontend.spelling import folded
+from ivm_core.operators.calls import WRAPPERS, core
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import (

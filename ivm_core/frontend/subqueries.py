@@ -20,12 +20,12 @@ from sqlglot.optimizer.scope import build_scope
 from ivm_core.frontend.aggregates import (
     OF_NO_ROWS,
     aggregate_calls,
-    function_name,
     simplified,
 )
 from ivm_core.frontend.grouping import aggregated
 from ivm_core.frontend.scalars import internal
 from ivm_core.model.errors import Unsupported
+from ivm_core.operators.calls import function_name
 from ivm_core.operators.sql import column, column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import (
     Aggregate,

@@ -75,7 +75,7 @@ class PartitionedStatements:
         return self._computed(repeated(source, types))
 
     @property
-    def keys_schema(self) -> Schema:
+    def change_schema(self) -> Schema:
         """Columns of the change of the input."""
         return Schema((Field("present", BOOLEAN),), internal=True)
 

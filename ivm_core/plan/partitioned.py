@@ -35,11 +35,6 @@ class Partitioned(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        """What is evaluated over the rows of a part."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class Windowed(Partitioned):
@@ -65,10 +60,6 @@ class Windowed(Partitioned):
         return self.input.columns + tuple(name for name, _ in self.calls)
 
     @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        return tuple(scalar for _, scalar in self.calls)
-
-    @property
     def text(self) -> str:
         calls = ", ".join(f"{name}={scalar.sql}" for name, scalar in self.calls)
         return f"windowed({', '.join(self.partition)}; {calls}; {self.input.text})"
@@ -89,10 +80,6 @@ class Grouped(Partitioned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.partition + tuple(name for name, _ in self.calls)
-
-    @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        return tuple(scalar for _, scalar in self.calls)
 
     @property
     def text(self) -> str:
@@ -116,10 +103,6 @@ class Top(Partitioned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
-
-    @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        return self.order
 
     @property
     def text(self) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.machine import jobs_run
 from ivm_core import DeltaBatch, IncrementalFlow, IvmError, UnknownName, UserError
 from ivm_core.engine import maintenance
 from ivm_core.engine.evaluation import ViewEvaluation
@@ -65,21 +66,16 @@ def test_no_spark_job_runs_for_a_view_that_is_skipped(tmp_path: Path, spark: Spa
         for name in ("a", "b"):
             flow.register_view(f"of_{name}", f"SELECT k, SUM(x) AS s FROM {name} GROUP BY k")
         flow.tick({"a": [(1, 1)], "b": [(1, 1)]})
-        before = _jobs(spark)
+        before = jobs_run(spark)
         both = flow.tick({"a": [(1, 2)], "b": [(1, 2)]})
-        of_both = _jobs(spark) - before
+        of_both = jobs_run(spark) - before
         one = flow.tick("a", [(1, 3)])
-        of_one = _jobs(spark) - before - of_both
+        of_one = jobs_run(spark) - before - of_both
         assert not both.views["of_b"].skipped
         assert one.views["of_b"].skipped
         assert of_one * 2 == of_both > 0
         flow.tick("a", [])
-        assert _jobs(spark) == before + of_both + of_one
-
-
-def _jobs(spark: SparkSession) -> int:
-    """Spark jobs since the session's start."""
-    return int(spark._jsc.sc().dagScheduler().numTotalJobs())
+        assert jobs_run(spark) == before + of_both + of_one
 
 
 def test_a_reopened_flow_skips_without_starting_spark(place: Path, spark: SparkSession) -> None:
