@@ -13,6 +13,8 @@ from sqlglot import exp
 from ivm_core.model.ddl import parse_type
 from ivm_core.plan.nodes import (
     CLOCKS,
+    Aggregate,
+    Distinct,
     Filter,
     Generate,
     Join,
@@ -22,6 +24,7 @@ from ivm_core.plan.nodes import (
     Project,
     Repeated,
     Scan,
+    SetOperation,
     UnionAll,
 )
 from ivm_core.plan.partitioned import Partitioned
@@ -72,7 +75,10 @@ def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataT
     if isinstance(node, Project):
         source = node.source_of(column)
         return None if source is None else column_type(node.input, source, catalog)
-    if isinstance(node, Filter | Negated | Repeated):
+    if isinstance(node, Aggregate):
+        source = dict(node.keys).get(column)
+        return None if source is None else column_type(node.input, source, catalog)
+    if isinstance(node, Filter | Distinct | Negated | Repeated):
         return column_type(node.input, column, catalog)
     if isinstance(node, Generate):
         return None if column in node.names else column_type(node.input, column, catalog)
@@ -84,9 +90,9 @@ def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataT
         return column_type(side, column, catalog)
     if isinstance(node, Join):
         return column_type(node.parts[node.part_of(column)], column, catalog)
-    if isinstance(node, UnionAll):
+    if isinstance(node, UnionAll | SetOperation):
         position = node.columns.index(column)
-        types = {column_type(b, b.columns[position], catalog) for b in node.branches}
+        types = {column_type(b, b.columns[position], catalog) for b in node.inputs}
         return types.pop() if len(types) == 1 else None
     return None
 

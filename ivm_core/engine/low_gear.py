@@ -20,7 +20,6 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.top import IS_LAST, PLACE, Candidates
-from ivm_core.plan.partitioned import Top
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class LowGearRun(StageRun):
         return LocalRows(self._limited(self._rows_trace(), schema, values), schema)
 
     def _is_settled_by_change(self, parts: PartitionedStatements) -> bool:
-        if isinstance(parts.node, Top) and parts.node.limit is not None and not parts.node.offset:
+        if Candidates.has_boundary(parts.node):
             return self._is_settled_within(parts, Candidates(parts))
         statement = self._rendered("change", lambda: parts.input_change(self.lowering))
         if statement is None:

@@ -9,10 +9,12 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import aggregate_calls, simplified
 from ivm_core.frontend.clauses import Clauses, limited
 from ivm_core.frontend.grouping import aggregated, group_by
+from ivm_core.frontend.outer import Outer, outer_columns, outer_names
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
-from ivm_core.frontend.subqueries import Subqueries, conjuncts, has_subquery
+from ivm_core.frontend.subqueries import Subqueries
+from ivm_core.frontend.subquery_parts import conjuncts, has_subquery
 from ivm_core.frontend.time_windows import in_time_windows
 from ivm_core.frontend.windows import window_calls, windowed
 from ivm_core.model.errors import DuplicateName, SqlError, UnknownName, Unsupported
@@ -44,31 +46,51 @@ class Builder:
         self._known = known
         self.where = where
 
-    def query(self, tree: exp.Expr, ctes: Mapping[str, Node], *, is_named: bool = True) -> Node:
+    def query(
+        self,
+        tree: exp.Expr,
+        ctes: Mapping[str, Node],
+        *,
+        is_named: bool = True,
+        outer: Outer | None = None,
+    ) -> Node:
         """The plan of a query, given the common table expressions that it sees.
 
-        Nobody asks for the column names of a query that is not `is_named`.
+        Nobody asks for the column names of a query that is not `is_named`. With `outer` the result
+        has the outer values behind its own columns.
         """
         ctes = dict(ctes)
         for cte in tree.ctes if isinstance(tree, exp.Query) else ():
+            if next(outer_columns(cte.this), None) is not None:
+                raise Unsupported(
+                    f"the common table expression {cte.alias} that reads the query around it",
+                    position=self.where,
+                    reason="it is read once, not once a row",
+                    rewrite="write it as a derived table in FROM",
+                )
             ctes[folded(cte.alias)] = self._renamed(self.query(cte.this, ctes), cte)
         if isinstance(tree, exp.Subquery):
-            node = self.query(tree.this, ctes, is_named=is_named)
-            names = dict(zip(tree.this.named_selects, node.columns, strict=True))
-            return limited(node, tree, names, self.where)
+            node = self.query(tree.this, ctes, is_named=is_named, outer=outer)
+            names = dict(zip(tree.this.named_selects, node.columns, strict=False))
+            return limited(node, tree, names, self.where, outer)
         if isinstance(tree, exp.SetOperation):
-            return self._set_operation(tree, ctes, is_named=is_named)
+            return self._set_operation(tree, ctes, outer, is_named=is_named)
         if isinstance(tree, exp.Select):
-            return self._select(tree, ctes, is_named=is_named)
+            return self._select(tree, ctes, outer, is_named=is_named)
         raise SqlError(f"{tree.key.upper()} is not a query", where=self.where, fix="write a SELECT")
 
     def _set_operation(
-        self, tree: exp.SetOperation, ctes: Mapping[str, Node], *, is_named: bool
+        self,
+        tree: exp.SetOperation,
+        ctes: Mapping[str, Node],
+        outer: Outer | None,
+        *,
+        is_named: bool,
     ) -> Node:
         kind = tree.key.upper()
         names = tree.named_selects
-        first = self.query(tree.left, ctes, is_named=is_named)
-        branches = (first, self.query(tree.right, ctes, is_named=False))
+        first = self.query(tree.left, ctes, is_named=is_named, outer=outer)
+        branches = (first, self.query(tree.right, ctes, is_named=False, outer=outer))
         widths = [len(branch.columns) for branch in branches]
         if widths[0] != widths[1]:
             raise SqlError(
@@ -83,7 +105,7 @@ class Builder:
         else:
             node = UnionAll(branches)
             node = Distinct(node) if is_distinct else node
-        return limited(node, tree, dict(zip(names, node.columns, strict=True)), self.where)
+        return limited(node, tree, dict(zip(names, node.columns, strict=False)), self.where, outer)
 
     def _renamed(self, node: Node, relation: exp.Expr) -> Node:
         """The node with the columns of `relation AS alias(a, b)`."""
@@ -100,7 +122,9 @@ class Builder:
         columns = zip(names, node.columns, strict=True)
         return Project(node, tuple((name, scalar_of(column_tree(c))) for name, c in columns))
 
-    def _select(self, tree: exp.Select, ctes: Mapping[str, Node], *, is_named: bool) -> Node:
+    def _select(
+        self, tree: exp.Select, ctes: Mapping[str, Node], outer: Outer | None, *, is_named: bool
+    ) -> Node:
         self._refuse_stars(tree)
         subqueries = Subqueries(self, ctes)
         clauses = Clauses(tree, self.where)
@@ -118,16 +142,20 @@ class Builder:
         where = tree.args.get("where")
         below = [*keys, *calls] if keys or calls else above
         conditions = [] if where is None else [where.this]
-        node, spelled = self.read(tree, ctes, conditions, clocks_of=below)
+        node, spelled = self.read(tree, ctes, conditions, clocks_of=below, outer=outer)
         names = [output_name(item, spelled) for item in tree.expressions]
         if is_named:
             self._refuse_duplicates(names)
         else:
             names = [f"column_{number}" for number in range(1, len(names) + 1)]
-        node, replace = in_time_windows(node, keys, above, self.where)
+        given = [] if outer is None else outer.keys
+        node, replace = in_time_windows(node, [*keys, *given], above, self.where)
         keys, calls, above = ([replace(each) for each in trees] for trees in (keys, calls, above))
         if keys or calls:
-            node, replace = aggregated(node, keys, calls, grouping.sets)
+            sets = grouping.sets_with(len(given))
+            node, replace = aggregated(node, [*keys, *given], calls, sets)
+            if outer is not None and not keys:
+                node = outer.with_empty_groups(node, calls)
             above = [replace(expression) for expression in above]
             node = with_clocks(node, above)
         node = subqueries.attached(node)
@@ -137,11 +165,11 @@ class Builder:
             node = Filter(node, scalar_of(above[clauses.having]))
         windows = window_calls(above)
         if windows:
-            node, replace = windowed(node, windows)
+            node, replace = windowed(node, windows, () if outer is None else outer.columns)
             above = [replace(expression) for expression in above]
         if clauses.qualify is not None:
             node = Filter(node, scalar_of(above[clauses.qualify]))
-        return clauses.finished(node, names, above)
+        return clauses.finished(node, names, above, outer)
 
     def read(
         self,
@@ -149,13 +177,14 @@ class Builder:
         ctes: Mapping[str, Node],
         conditions: list[exp.Expr],
         clocks_of: list[exp.Expr] | None = None,
+        outer: Outer | None = None,
     ) -> tuple[Node, dict[str, str]]:
         """What a SELECT reads, kept where the conditions hold, and how its columns are spelled.
 
         `clocks_of` are expressions above that may read the clock.
         """
         spelled: dict[str, str] = {}
-        node, joined = self._sources(tree, ctes, spelled)
+        node, joined = self._sources(tree, ctes, spelled, outer)
         plain: list[exp.Expr] = []
         asking: list[exp.Expr] = []
         for condition in [part for each in (*joined, *conditions) for part in conjuncts(each)]:
@@ -168,17 +197,28 @@ class Builder:
         return node, spelled
 
     def _sources(
-        self, tree: exp.Select, ctes: Mapping[str, Node], spelled: dict[str, str]
+        self,
+        tree: exp.Select,
+        ctes: Mapping[str, Node],
+        spelled: dict[str, str],
+        outer: Outer | None,
     ) -> tuple[Node, list[exp.Expr]]:
-        """What stands in FROM, and the conditions of its inner joins."""
+        """What stands in FROM, beside the outer values, and the conditions of its inner joins."""
         start = tree.args.get("from_") or tree.args.get("from")
         if start is None:
-            return Constant(), []
+            return (Constant() if outer is None else outer.values), []
+        joins, laterals = tree.args.get("joins") or [], tree.args.get("laterals") or []
         whole = Sources(self, ctes, spelled)
+        # a RIGHT JOIN keeps rows of what it joins: outer values come first only if FROM reads them
+        is_read = any(outer_names(each) for each in (start, *joins, *laterals))
+        if outer is not None and is_read:
+            whole.begin(outer.values)
         whole.add(start.this)
-        whole.join(tree.args.get("joins"))
-        for lateral in tree.args.get("laterals") or ():
+        whole.join(joins)
+        for lateral in laterals:
             whole.generate(lateral)
+        if outer is not None and not is_read:
+            whole.begin(outer.values)
         return whole.node, whole.conditions
 
     def relation(self, tree: exp.Expr, ctes: Mapping[str, Node], spelled: dict[str, str]) -> Node:

@@ -17,6 +17,8 @@ from ivm_core.plan.partitioned import Top
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ivm_core.frontend.outer import Outer
+
 
 class Clauses:
     """The expressions of a SELECT that are evaluated over its groups, in one list.
@@ -53,8 +55,11 @@ class Clauses:
         self.expressions.append(clause.this)
         return len(self.expressions) - 1
 
-    def finished(self, node: Node, names: list[str], above: list[exp.Expr]) -> Node:
+    def finished(
+        self, node: Node, names: list[str], above: list[exp.Expr], outer: Outer | None = None
+    ) -> Node:
         """The select list, DISTINCT and LIMIT; `above` are the expressions, bound."""
+        names_of_outer = () if outer is None else outer.names
         outputs = [(name, scalar_of(tree)) for name, tree in zip(names, above, strict=False)]
         ordered: list[exp.Ordered] = []
         for each, place in self._order:
@@ -62,15 +67,22 @@ class Clauses:
             if place >= len(names) and name not in dict(outputs):
                 outputs.append((name, scalar_of(above[place])))
             ordered.append(_ordered(each, name))
+        hidden = len(outputs) > len(names)
+        outputs += [] if outer is None else outer.outputs
         node = Project(node, tuple(outputs))
         if self._tree.args.get("distinct"):
             node = Distinct(node)
-        node = _top(node, self._tree, ordered, self._where)
-        hidden = len(outputs) > len(names)
-        return Project(node, unchanged(names)) if hidden else node
+        node = _top(node, self._tree, ordered, self._where, names_of_outer)
+        return Project(node, unchanged([*names, *names_of_outer])) if hidden else node
 
 
-def limited(node: Node, tree: exp.Expr, columns: Mapping[str, str], where: str) -> Node:
+def limited(
+    node: Node,
+    tree: exp.Expr,
+    columns: Mapping[str, str],
+    where: str,
+    outer: Outer | None = None,
+) -> Node:
     """What LIMIT leaves of a set operation or of a query in parentheses.
 
     `columns` are those of the node by the names that the query gives them.
@@ -90,14 +102,16 @@ def limited(node: Node, tree: exp.Expr, columns: Mapping[str, str], where: str) 
                 rewrite="order by columns of the result, or select from it as a derived table",
             )
         ordered.append(_ordered(each, given[folded(bare.name)]))
-    return _top(node, tree, ordered, where)
+    return _top(node, tree, ordered, where, () if outer is None else outer.names)
 
 
-def _top(node: Node, tree: exp.Expr, order: list[exp.Ordered], where: str) -> Node:
+def _top(
+    node: Node, tree: exp.Expr, order: list[exp.Ordered], where: str, partition: tuple[str, ...]
+) -> Node:
     limit, offset = (_count(tree, key, where) for key in ("limit", "offset"))
     if limit is None and not offset:
         return node
-    return Top(node, (), tuple(scalar_of(each) for each in order), limit, offset or 0)
+    return Top(node, partition, tuple(scalar_of(each) for each in order), limit, offset or 0)
 
 
 def _count(tree: exp.Expr, key: str, where: str) -> int | None:

@@ -43,6 +43,11 @@ class GroupBy:
     sets: list[list[int]] | None = None
     """Positions of keys; None for one grouping by all of them."""
 
+    def sets_with(self, count: int) -> list[list[int]] | None:
+        """The sets with as many more keys behind these, which all sets have."""
+        more = list(range(len(self.keys), len(self.keys) + count))
+        return None if self.sets is None else [[*each, *more] for each in self.sets]
+
 
 def group_by(group: exp.Group | None) -> GroupBy:
     """The keys and grouping sets of a GROUP BY clause, keys in the order in which they appear."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend import functions
+from ivm_core.frontend.other_ways import ORDERS
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
 
 if TYPE_CHECKING:
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 NOT_YET = "this version does not maintain it"
 WHEN_READING = "leave it out of the view and apply it when reading the snapshot"
 MODIFIERS = (
-    ("sort", "SORT BY"),
-    ("cluster", "CLUSTER BY"),
-    ("distribute", "DISTRIBUTE BY"),
-    ("pivots", "PIVOT"),
     ("sample", "TABLESAMPLE"),
     ("match", "MATCH_RECOGNIZE"),
 )
@@ -81,15 +78,12 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.With) and node.args.get("recursive"):
         rewrite = "unroll the levels that you need as joins"
         yield Finding("WITH RECURSIVE", node, rewrite, "RECURSIVE")
-    if isinstance(node, exp.SetOperation):
-        yield from _of_set_operation(node)
     if isinstance(node, exp.Join):
         yield from _of_join(node)
     if isinstance(node, exp.Query | exp.Table):
         yield from _of_modifiers(node)
-    if isinstance(node, exp.Values) and not node.alias_column_names:
-        rewrite = "SELECT … FROM VALUES (…) AS name(column, …)"
-        yield Finding("VALUES whose columns are not named", node, rewrite, "VALUES")
+    if node.args.get("limit") and any(node.args.get(key) for key in ORDERS):
+        yield Finding("LIMIT of rows that are sorted in parts", node, "use ORDER BY", "LIMIT")
     if isinstance(node, exp.QueryTransform):
         yield Finding("SELECT TRANSFORM", node, "register a function with flow.register_function")
     if isinstance(node, exp.Distinct) and node.args.get("on"):
@@ -99,13 +93,6 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
         yield Finding(
             f"the table function {called(node.this)}", node, "push the rows into a source"
         )
-
-
-def _of_set_operation(node: exp.SetOperation) -> Iterator[Finding]:
-    name = node.key.upper()
-    if node.args.get("by_name"):
-        rewrite = "list the columns in one order in both branches"
-        yield Finding(f"{name} BY NAME", node.expression, rewrite, name)
 
 
 def _of_modifiers(node: exp.Expr) -> Iterator[Finding]:
@@ -126,7 +113,7 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
     if node.kind == "ASOF" or (node.side and node.side not in ("LEFT", "RIGHT", "FULL")):
         name = " ".join([*words, "JOIN"])
         yield Finding(name, node, "use a LEFT JOIN with a condition", phrase)
-    if node.method:
+    if node.method not in ("", "NATURAL"):
         yield Finding(f"{node.method} JOIN", node, "write the condition with ON", node.method)
 
 
@@ -134,16 +121,12 @@ def _of_expression(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Lateral) and node.args.get("view") and not node.alias_column_names:
         rewrite = "LATERAL VIEW explode(…) name AS column"
         yield Finding("LATERAL VIEW without names for its columns", node, rewrite, "LATERAL VIEW")
-    if isinstance(node, exp.Lateral) and not node.args.get("view"):
-        yield Finding("LATERAL", node, "join the relation with ON", "LATERAL")
     if isinstance(node, exp.Parameter | exp.Placeholder):
         yield Finding("a parameter", node, "write the value as a literal")
     if isinstance(node, exp.Any | exp.All) and node.find(exp.Query):
         yield Finding("a comparison with ANY or ALL of a subquery", node, "use EXISTS", "SELECT")
     if isinstance(node, exp.Star) and _is_argument(node):
         yield Finding("* as an argument", node, "name the columns")
-    if isinstance(node, exp.Star) and any(node.args.get(key) for key in ("except_", "except")):
-        yield Finding("* EXCEPT", node, "name the columns", "EXCEPT")
 
 
 def _is_argument(star: exp.Star) -> bool:
@@ -166,7 +149,7 @@ def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
     if name in functions.TIME_WINDOWS:
         rewrite = "window(ts, …).end"
         _refuse(Finding(f"the time window {name}", node, rewrite), where, positions)
-    if name in functions.GENERATORS and not isinstance(node.parent, exp.Lateral):
+    if name in functions.GENERATORS and not _is_relation_or_item(node):
         rewrite = f"… FROM … LATERAL VIEW {name}(…) name AS column"
         _refuse(Finding(f"the generator {name}", node, rewrite), where, positions)
     reason, rewrite = _why_not_a_function_of_the_row(name, node)
@@ -174,6 +157,14 @@ def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
         raise NotIncremental(
             f"{name}()", position=_at(where, positions, node), reason=reason, rewrite=rewrite
         )
+
+
+def _is_relation_or_item(call: exp.Expr) -> bool:
+    """Whether a generator stands where it makes rows: in FROM, or as an item of a select list."""
+    holder = call.parent
+    if isinstance(holder, exp.Alias | exp.Aliases):
+        holder = holder.parent
+    return isinstance(holder, exp.Lateral | exp.Select)
 
 
 def _is_over(node: exp.Expr) -> bool:

@@ -7,12 +7,20 @@ so that `*` and names see the left side alone, as in Spark.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlglot import exp
 
+from ivm_core.frontend.spelling import folded
 from ivm_core.model.errors import Unsupported
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def with_exists(tree: exp.Expr, where: str) -> exp.Expr:
+
+def with_exists(
+    tree: exp.Expr, columns_of: Callable[[exp.Expr], list[str]], where: str
+) -> exp.Expr:
     """The query with such joins among its conditions."""
     for select in list(tree.find_all(exp.Select)):
         joins = select.args.get("joins") or []
@@ -22,16 +30,57 @@ def with_exists(tree: exp.Expr, where: str) -> exp.Expr:
         following = joins[joins.index(found[0]) :]
         if any(join.side in ("RIGHT", "FULL") for join in following):
             raise _refusal("a SEMI or ANTI JOIN before a RIGHT or FULL JOIN", where)
-        if any(join.args.get("using") for join in found):
-            raise _refusal("a SEMI or ANTI JOIN with USING", where)
-        select.set("joins", [join for join in joins if join not in found])
-        for join in found:
-            inner = exp.select("1").from_(join.this.copy())
-            if join.args.get("on") is not None:
-                inner = inner.where(join.args["on"].copy())
+        for number, join in enumerate(found, 1):
+            start = select.args.get("from_") or select.args["from"]
+            before = [start.this, *(each.this for each in joins[: joins.index(join)])]
+            inner = _condition(join, before, columns_of, number)
+            _put_first(select, _used(join))
             exists: exp.Expr = exp.Exists(this=inner)
             select.where(exists if join.kind == "SEMI" else exists.not_(), copy=False)
+        select.set("joins", [join for join in joins if join not in found])
     return tree
+
+
+def _used(join: exp.Join) -> list[str]:
+    return [each.name for each in join.args.get("using") or ()]
+
+
+def _put_first(select: exp.Select, names: list[str]) -> None:
+    """A star begins with the shared columns."""
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        if isinstance(item, exp.Star) and names:
+            columns = [exp.to_identifier(name, quoted=True) for name in names]
+            items += [exp.column(each.copy()) for each in columns]
+            item.set("except_", [*(item.args.get("except_") or ()), *columns])
+        items.append(item)
+    select.set("expressions", items)
+
+
+def _condition(
+    join: exp.Join,
+    before: list[exp.Expr],
+    columns_of: Callable[[exp.Expr], list[str]],
+    number: int,
+) -> exp.Select:
+    """What EXISTS asks for: the joined rows that match."""
+    using = _used(join)
+    if not using:
+        inner = exp.select("1").from_(join.this.copy())
+        on = join.args.get("on")
+        return inner if on is None else inner.where(on.copy())
+    alias = exp.to_identifier(f"?joined_{number}", quoted=True)
+    whole = exp.Select(expressions=[exp.Star()]).from_(join.this.copy())
+    inner = exp.select("1").from_(exp.Subquery(this=whole, alias=exp.TableAlias(this=alias)))
+    for name in using:
+        column = exp.to_identifier(name, quoted=True)
+        owner = next(
+            (each for each in before if folded(name) in map(folded, columns_of(each))), before[0]
+        )
+        left = exp.column(column.copy(), table=exp.to_identifier(owner.alias_or_name, quoted=True))
+        same = exp.EQ(this=left, expression=exp.column(column, table=alias.copy()))
+        inner = inner.where(same)
+    return inner
 
 
 def _refusal(construct: str, where: str) -> Unsupported:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
+from ivm_core.frontend.outer import outer_names
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.spelling import column_list, plan_column
-from ivm_core.frontend.subqueries import QueryBuilder, Subqueries, conjuncts, has_subquery
+from ivm_core.frontend.subqueries import QueryBuilder, Subqueries
+from ivm_core.frontend.subquery_parts import bare, conjuncts, has_subquery, renamed
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import column as column_tree
-from ivm_core.operators.sql import scalar_of
+from ivm_core.operators.sql import column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import Filter, Generate, Join, Match, Node, Project, UnionAll
 
 if TYPE_CHECKING:
@@ -41,18 +43,24 @@ class Sources:
         self._spelled = spelled
         self._parts: list[Node] = []
         self.conditions: list[exp.Expr] = []
-        self._has_product = False
 
     @property
     def node(self) -> Node:
         """What there is so far, without the conditions that wait."""
         return self._parts[0] if len(self._parts) == 1 else Join(tuple(self._parts), ())
 
+    def begin(self, values: Node) -> None:
+        """The values of an outer query, beside all that is read."""
+        self._parts.append(values)
+
     def add(self, relation: exp.Expr) -> None:
         """A relation, or a parenthesis with joins of its own."""
         if isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
             self.add(relation.this)
             self.join(relation.args.get("joins"))
+            return
+        if isinstance(relation, exp.Lateral) or outer_names(relation):
+            self._beside_each(relation, None)
             return
         self._parts.append(self._builder.relation(relation, self._ctes, self._spelled))
         if isinstance(relation, exp.Table):
@@ -63,22 +71,19 @@ class Sources:
         for join in joins or ():
             on = join.args.get("on")
             if not join.side:
-                self._has_product = self._has_product or on is None
                 self.add(join.this)
                 self.conditions += [] if on is None else [on]
+            elif join.side == "LEFT" and isinstance(join.this, exp.Lateral):
+                self._beside_each(join.this, conjuncts(on))
             else:
                 self._outer(join, conjuncts(on))
 
     def _outer(self, join: exp.Join, on: list[exp.Expr]) -> None:
-        if any(has_subquery(each) for each in on):
-            raise self._refusal(f"a subquery in the condition of a {join.side} JOIN")
-        if self._has_product and join.side != "LEFT":
-            # a comma binds less than JOIN does, CROSS JOIN does not: the tree says neither
-            raise self._refusal(f"{join.side} JOIN after a comma or CROSS JOIN")
         other = Sources(self._builder, self._ctes, self._spelled)
         other.add(join.this)
         left, right = self._settled(), other._settled()
-        bound = [internal(each) for each in on]
+        columns = (*left.columns, *right.columns)
+        left, right, bound = self._answered(left, right, on)
         left = with_clocks(left, bound)
         conditions = tuple(scalar_of(each) for each in bound)
         if join.side == "RIGHT":
@@ -89,7 +94,62 @@ class Sources:
             nulls = [(name, scalar_of(exp.null())) for name in left.columns]
             kept = [(name, scalar_of(column_tree(name))) for name in right.columns]
             matched = UnionAll((matched, Project(lonely, (*nulls, *kept))))
-        self._parts = [matched]
+        asks = any(map(has_subquery, on))
+        self._parts = [Project(matched, unchanged(columns)) if asks else matched]
+
+    def _answered(
+        self, left: Node, right: Node, on: list[exp.Expr]
+    ) -> tuple[Node, Node, list[exp.Expr]]:
+        """Both sides of an outer join, with what the subqueries of its conditions ask of them."""
+        subqueries = Subqueries(self._builder, self._ctes)
+        bound: list[exp.Expr] = []
+        for each in on:
+            asked = set(outer_names(each))
+            if not has_subquery(each):
+                bound.append(internal(each))
+            elif asked <= set(left.columns):
+                left, value = subqueries.joined(left, each)
+                bound.append(value)
+            elif asked <= set(right.columns):
+                right, value = subqueries.joined(right, each)
+                bound.append(value)
+            else:
+                raise self._refusal("a subquery that asks of both sides of an outer join")
+        return left, right, bound
+
+    def _beside_each(self, relation: exp.Expr, on: list[exp.Expr] | None) -> None:
+        """A relation that reads those before it; with `on` by LEFT JOIN."""
+        if not isinstance(relation.this, exp.Query):
+            is_outer = on is not None
+            if is_outer and any(not _is_true(each) for each in on or ()):
+                raise self._refusal("LEFT JOIN LATERAL of a generator ON a condition")
+            self.generate(relation, is_outer=is_outer)
+            return
+        query = bare(relation.this)
+        if not outer_names(query):
+            derived = exp.Subquery(this=query, alias=relation.args.get("alias"))
+            derived.meta.update(relation.meta)
+            join = exp.Join(this=derived, side="LEFT", on=exp.and_(*on) if on else exp.true())
+            self.add(derived) if on is None else self._outer(join, on)
+            return
+        left = self._settled()
+        outer, rows = Subqueries(self._builder, self._ctes).for_each(left, query, is_named=True)
+        own = [name for name in rows.columns if name not in outer.names]
+        columns = []
+        for written in column_list(relation) or own:
+            columns.append(plan_column(relation.alias, written))
+            self._spelled[columns[-1]] = written
+        hidden = {name: f"{name}.{relation.alias}" for name in outer.names}
+        names = [*zip(columns, own, strict=True), *((new, old) for old, new in hidden.items())]
+        right = Project(rows, tuple((new, column_scalar(old)) for new, old in names))
+        conditions = [renamed(each, hidden) for each in outer.conditions()]
+        if on is None:
+            node = filtered(Join((left, right), ()), conditions)
+        else:
+            conditions += [internal(each) for each in on]
+            left = with_clocks(left, conditions)
+            node = Match(left, right, "LEFT", tuple(scalar_of(each) for each in conditions))
+        self._parts = [Project(node, unchanged([*left.columns, *columns]))]
 
     def _settled(self) -> Node:
         """What there is so far, with its conditions applied."""
@@ -103,7 +163,7 @@ class Sources:
         self.conditions = []
         return node
 
-    def generate(self, lateral: exp.Lateral) -> None:
+    def generate(self, lateral: exp.Expr, *, is_outer: bool = False) -> None:
         """LATERAL VIEW: what a generator makes of each row."""
         alias = lateral.args.get("alias")
         names = column_list(lateral)
@@ -116,7 +176,7 @@ class Sources:
             columns.append(column)
         node = self._settled()
         call = internal(lateral.this)
-        is_outer = bool(lateral.args.get("outer"))
+        is_outer = is_outer or bool(lateral.args.get("outer"))
         self._parts = [
             Generate(with_clocks(node, [call]), scalar_of(call), is_outer, tuple(columns))
         ]
@@ -135,3 +195,7 @@ def filtered(node: Node, conditions: list[exp.Expr]) -> Node:
     for condition in conditions:
         node = Filter(node, scalar_of(condition))
     return node
+
+
+def _is_true(condition: exp.Expr) -> bool:
+    return isinstance(condition.unnest(), exp.Boolean) and bool(condition.unnest().this)

@@ -17,6 +17,13 @@ from sqlglot.schema import MappingSchema
 
 from ivm_core.frontend.builder import Builder
 from ivm_core.frontend.dialect import Verbatim
+from ivm_core.frontend.other_ways import (
+    in_one_order,
+    with_lateral_views,
+    with_value_names,
+    without_orders,
+)
+from ivm_core.frontend.pivots import without_pivots
 from ivm_core.frontend.positions import Positions
 from ivm_core.frontend.refusals import refuse_unsupported
 from ivm_core.frontend.semi_joins import with_exists
@@ -88,22 +95,63 @@ def parse_view(
     _refuse_unnamed(tree, where, positions)
     if judge is not None:
         judge(reads)
-    tree = with_window_columns(with_named_windows(with_exists(tree, where), where))
-    remember_spelling(tree)
-    schema: dict[str, object] = {
-        folded(name): {folded(field.name): field.type.ddl for field in relation}
-        for name, relation in catalog.items()
-    }
-    # names are in lower case already; what else is in them, such as quotes, is theirs
-    mapping = MappingSchema(schema, dialect=Verbatim, normalize=False)
-    try:
-        qualified = qualify(tree, schema=mapping, dialect=Verbatim)
-    except OptimizeError as error:
-        raise UnknownName(
-            str(error), where=where, fix="check the column names against the sources' schemas"
-        ) from error
-    plan = Builder(catalog, known, where).query(qualified, {})
+    plan = _Planner(catalog, known, where).plan(tree)
     return ParsedView(plan, tuple(sorted(plan.relations - set(CLOCKS))))
+
+
+class _Planner:
+    """From a parsed query to its plan."""
+
+    def __init__(self, catalog: Mapping[str, Schema], known: Mapping[str, str], where: str) -> None:
+        self._catalog = catalog
+        self._known = known
+        self._where = where
+        schema: dict[str, object] = {
+            folded(name): {folded(field.name): field.type.ddl for field in relation}
+            for name, relation in catalog.items()
+        }
+        # names are in lower case already; what else is in them, such as quotes, is theirs
+        self._schema = MappingSchema(schema, dialect=Verbatim, normalize=False)
+
+    def plan(self, tree: exp.Expr) -> Node:
+        """The plan of a query, whose tree is changed on the way."""
+        tree = with_value_names(without_orders(tree))
+        tree = without_pivots(tree, self._columns_of, self._where)
+        tree = in_one_order(tree, self._columns_of)
+        tree = with_exists(tree, self._columns_of, self._where)
+        tree = with_lateral_views(tree, self._where)
+        tree = with_window_columns(with_named_windows(tree, self._where))
+        remember_spelling(tree)
+        try:
+            qualified = qualify(tree, schema=self._schema, dialect=Verbatim)
+        except OptimizeError as error:
+            raise UnknownName(
+                str(error),
+                where=self._where,
+                fix="check the column names against the sources' schemas",
+            ) from error
+        return Builder(self._catalog, self._known, self._where).query(qualified, {})
+
+    def _columns_of(self, relation: exp.Expr) -> list[str]:
+        """The columns of a relation in FROM, given the common table expressions that it sees."""
+        query = exp.Select(expressions=[exp.Star()]).from_(relation.copy())
+        seen: list[exp.Expr] = []
+        node: exp.Expr = relation
+        while node.parent is not None:
+            holder = node.parent
+            if isinstance(holder, exp.With):
+                seen = [*holder.expressions[: holder.expressions.index(node)], *seen]
+            elif isinstance(holder, exp.Query) and node is not _with(holder):
+                seen = [*(each for each in holder.ctes), *seen]
+            node = holder
+        if seen:
+            query.set("with_", exp.With(expressions=[each.copy() for each in seen]))
+        return list(self.plan(query).columns)
+
+
+def _with(query: exp.Expr) -> exp.Expr | None:
+    found: exp.Expr | None = query.args.get("with_") or query.args.get("with")
+    return found
 
 
 def _tables(
@@ -130,9 +178,12 @@ def _refuse_unnamed(tree: exp.Expr, where: str, positions: Positions) -> None:
     """Output columns are stored, so they need names; Spark's own would be their text."""
     query: exp.Expr = tree
     while not isinstance(query, exp.Select):
+        if isinstance(query, exp.Values):
+            return
         query = query.this
     for item in query.expressions:
-        if (not item.is_star and not item.output_name) or isinstance(item, exp.Literal):
+        is_named = item.is_star or isinstance(item, exp.Aliases) or bool(item.output_name)
+        if not is_named or isinstance(item, exp.Literal):
             raise Unsupported(
                 "an output column without a name",
                 position=f"{where}, {positions.find(item)}",

@@ -73,8 +73,13 @@ def window_calls(trees: list[exp.Expr]) -> list[exp.Window]:
     return list(found.values())
 
 
-def windowed(node: Node, calls: list[exp.Window]) -> tuple[Node, Callable[[exp.Expr], exp.Expr]]:
-    """The node with a column for each window function, and how expressions above refer to them."""
+def windowed(
+    node: Node, calls: list[exp.Window], within: tuple[str, ...] = ()
+) -> tuple[Node, Callable[[exp.Expr], exp.Expr]]:
+    """The node with a column for each window function, and how expressions above refer to them.
+
+    `within` are columns that every partition has one value of.
+    """
     outputs: dict[str, Scalar] = dict(unchanged(node.columns))
     placed: dict[str, str] = {}
 
@@ -93,7 +98,8 @@ def windowed(node: Node, calls: list[exp.Window]) -> tuple[Node, Callable[[exp.E
     for number, window in enumerate(calls, 1):
         name = f"?window_{number}"
         names[text(window)] = name
-        keys = tuple(sorted({key_of(each) for each in window.args.get("partition_by") or ()}))
+        parts = window.args.get("partition_by") or ()
+        keys = tuple(sorted({*within, *(key_of(each) for each in parts)}))
         if _is_of_whole_partition(window):
             whole.setdefault(keys, []).append((name, window.this))
         else:

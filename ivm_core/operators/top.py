@@ -34,21 +34,37 @@ from ivm_core.plan.partitioned import Top
 
 if TYPE_CHECKING:
     from ivm_core.operators.operator import Rendering
+    from ivm_core.plan.partitioned import Partitioned
 
 IS_LAST = "_is_last"
 PLACE = "_place"
+HIDDEN_PLACE = "?place"
 
 
 class TopOperator(PartitionedOperator):
     """The first rows in an order."""
 
     def over(self, node: Top, source: exp.Query) -> exp.Query:
-        """SELECT * ORDER BY … LIMIT n OFFSET m."""
+        """SELECT * ORDER BY … LIMIT n OFFSET m; with keys, the rows at these places of each."""
+        if node.partition:
+            return self._by_place(node, source)
         query: exp.Query = select([column(name) for name in node.columns], source)
         query = query.order_by(*[tree_of(scalar) for scalar in node.order], copy=False)
         if node.limit is not None:
             query = query.limit(number(node.limit), copy=False)
         return query.offset(number(node.offset), copy=False) if node.offset else query
+
+    def _by_place(self, node: Top, source: exp.Query) -> exp.Query:
+        order = [tree_of(scalar) for scalar in node.order]
+        place = _row_number(order, [column(name) for name in node.partition])
+        placed = select([exp.Star(), named(place, HIDDEN_PLACE)], source)
+        rows = select([column(name) for name in node.columns], placed)
+        behind = exp.GT(this=column(HIDDEN_PLACE), expression=number(node.offset))
+        rows = rows.where(behind, copy=False)
+        if node.limit is None:
+            return rows
+        last = number(node.offset + node.limit)
+        return rows.where(exp.LTE(this=column(HIDDEN_PLACE), expression=last), copy=False)
 
 
 class Candidates:
@@ -56,11 +72,18 @@ class Candidates:
 
     def __init__(self, parts: PartitionedStatements) -> None:
         """`parts` is the node without an offset."""
-        if not isinstance(parts.node, Top) or parts.node.limit is None:
-            raise TypeError("only a LIMIT has a boundary")
+        node = parts.node
+        if not isinstance(node, Top) or node.limit is None or not self.has_boundary(node):
+            raise TypeError("only a LIMIT of all rows has one boundary")
         self._parts = parts
-        self._node: Top = parts.node
-        self.limit: int = parts.node.limit
+        self._node: Top = node
+        self.limit: int = node.limit
+
+    @staticmethod
+    def has_boundary(node: Partitioned) -> bool:
+        """Whether one row is the last of the first ones."""
+        is_first = isinstance(node, Top) and node.limit is not None and not node.offset
+        return is_first and not node.partition
 
     @property
     def schema(self) -> Schema:
@@ -106,9 +129,11 @@ class Candidates:
         return [tree_of(scalar) for scalar in self._node.order]
 
 
-def _row_number(order: list[Any]) -> exp.Expr:
+def _row_number(order: list[Any], partition: list[Any] | None = None) -> exp.Expr:
     call = exp.Anonymous(this="ROW_NUMBER")
-    window = exp.Window(this=call, order=exp.Order(expressions=order), over="OVER")
+    window = exp.Window(
+        this=call, partition_by=partition, order=exp.Order(expressions=order), over="OVER"
+    )
     return exp.cast(window, "BIGINT", dialect="spark")
 
 

@@ -1,0 +1,153 @@
+"""What the subqueries of expressions are made of: conditions, keys, how many rows they have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.frontend.aggregates import aggregate_calls
+from ivm_core.frontend.outer import outer_columns
+from ivm_core.frontend.scalars import internal
+from ivm_core.operators.sql import column, scalar_of, unchanged
+from ivm_core.plan.nodes import Aggregate, AggregateCall, Node, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TOO_MANY = "a scalar subquery gave more than one row"
+
+
+def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
+    """The conditions that are joined by AND."""
+    if tree is None:
+        return []
+    tree = tree.unnest()
+    if isinstance(tree, exp.And):
+        return [*conjuncts(tree.left), *conjuncts(tree.right)]
+    return [tree]
+
+
+def has_subquery(tree: exp.Expr) -> bool:
+    """Whether a query stands in an expression."""
+    return any(isinstance(node, exp.Query) for node in tree.walk())
+
+
+def bare(query: exp.Expr) -> exp.Expr:
+    """The query without parentheses that say nothing."""
+    while isinstance(query, exp.Subquery) and not any(
+        query.args.get(key) for key in ("limit", "offset")
+    ):
+        query = query.this
+    return query
+
+
+def of_existence(query: exp.Expr) -> exp.Expr:
+    """The query without what makes no difference to whether it has rows."""
+    limit = query.args.get("limit")
+    count = None if limit is None else limit.expression
+    if not isinstance(query, exp.Select) or query.args.get("offset"):
+        return query
+    query = query.copy()
+    if isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) > 0:
+        query.set("limit", None)
+    query.set("distinct", None)
+    query.set("order", None)
+    if not aggregate_calls(list(query.expressions)) and not query.find(exp.Window):
+        query.set("expressions", [exp.alias_(exp.Literal.number(1), "one")])
+    return query
+
+
+def is_correlated(query: exp.Expr) -> bool:
+    """Whether a query reads columns of the one around it."""
+    return next(outer_columns(query), None) is not None
+
+
+def names_in(tree: exp.Expr) -> set[tuple[str, str]]:
+    """The columns of an expression, as (relation, name)."""
+    return {(found.table, found.name) for found in tree.find_all(exp.Column)}
+
+
+def equalities(
+    conditions: Sequence[exp.Expr], inner: Node
+) -> list[tuple[exp.Expr, exp.Expr]] | None:
+    """The inner and the outer sides of conditions that are all equalities of the two."""
+    found = []
+    there = set(inner.columns)
+    for condition in conditions:
+        tree = condition.unnest()
+        if not isinstance(tree, exp.EQ):
+            return None
+        for ours, theirs in ((tree.left, tree.right), (tree.right, tree.left)):
+            mine = {each.name for each in ours.find_all(exp.Column)}
+            others = {each.name for each in theirs.find_all(exp.Column)}
+            if mine and mine <= there and not others & there:
+                found.append((ours.unnest(), theirs.unnest()))
+                break
+        else:
+            return None
+    return found
+
+
+def is_membership(tree: exp.Expr) -> bool:
+    """Whether an expression is `x IN (SELECT …)`."""
+    return isinstance(tree, exp.In) and bool(tree.args.get("query"))
+
+
+def same_values(value: exp.Expr, outputs: list[exp.Expr]) -> exp.Expr:
+    """`value = output`, column by column for a tuple."""
+    tree = value.unnest()
+    values = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
+    pairs = zip(values, outputs, strict=True)
+    return exp.and_(*[exp.EQ(this=internal(ours), expression=theirs) for ours, theirs in pairs])
+
+
+def or_unknown(same: exp.Expr) -> exp.Expr:
+    """NOT IN is not true where the comparison is not known."""
+    return exp.Coalesce(this=same, expressions=[exp.true()])
+
+
+def renamed(tree: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    """The expression with some of its columns under other names."""
+
+    def one(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name in names:
+            return column(names[node.name])
+        return node
+
+    return tree.copy().transform(one)
+
+
+def is_one_row(query: exp.Expr) -> bool:
+    """An aggregate without GROUP BY and HAVING has one row, whatever there is."""
+    if not isinstance(query, exp.Select):
+        return False
+    if any(
+        query.args.get(key) for key in ("group", "having", "qualify", "distinct", "limit", "offset")
+    ):
+        return False
+    return bool(aggregate_calls(list(query.expressions)))
+
+
+def one_row_each(rows: Node, keys: tuple[str, ...]) -> Node:
+    """The one value a key; two rows of a key raise."""
+    item = rows.columns[-1]
+    calls = (AggregateCall("?one", "MAX", item), AggregateCall("?rows", "COUNT_STAR", None))
+    counted = Aggregate(rows, tuple((key, key) for key in keys), calls)
+    message = exp.Anonymous(this="RAISE_ERROR", expressions=[exp.Literal.string(TOO_MANY)])
+    many = exp.GT(this=column("?rows"), expression=exp.Literal.number(1))
+    value = exp.case().when(many, message).else_(column("?one"))
+    kept = unchanged(keys)
+    return Project(counted, (*kept, ("?value", scalar_of(value))))
+
+
+def over_nothing(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """A column of an aggregate as what it is over no rows."""
+    found = values.get(node.name) if isinstance(node, exp.Column) else None
+    return node if found is None else found.copy()
+
+
+def without_values(filtered: Node, node: Node) -> Node:
+    """The rows without the columns that stand for subqueries."""
+    names = [name for name in node.columns if not name.startswith("?subquery_")]
+    return Project(filtered, unchanged(names))
