@@ -48,8 +48,14 @@ TIMES = "?times"
 
 def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> Node:
     """The plan without matches and set operations; `types_of` knows the columns of its nodes."""
+    done: dict[int, Node] = {}
 
     def visit(node: Node) -> Node:
+        if id(node) not in done:
+            done[id(node)] = expanded(node)
+        return done[id(node)]
+
+    def expanded(node: Node) -> Node:
         inputs = tuple(visit(child) for child in node.inputs)
         if isinstance(node, Match):
             nulls = types_of(node.right) if node.kind == "LEFT" else {}

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from ivm_core.compile.expansion import expand
-from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import Stage, cut, physical_names
-from ivm_core.compile.totality import column_type
-from ivm_core.model.errors import InternalError, Unsupported
-from ivm_core.model.names import quote
+from ivm_core.compile.type_book import Analyser, TypeBook
+from ivm_core.model.errors import Unsupported
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
-from ivm_core.operators.operator import Form
-from ivm_core.operators.sql import column_scalar, scalar_of, select, text_of, tree_of
+from ivm_core.operators.sql import column_scalar, scalar_of, tree_of
 from ivm_core.plan.nodes import (
     CLOCKS,
     Aggregate,
@@ -31,7 +28,6 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
-    Match,
     Node,
     Project,
     Repeated,
@@ -49,16 +45,6 @@ if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
 
 PLAN_FORMAT = "1"
-
-
-class Analyser(Protocol):
-    """Spark's analyzer over empty relations."""
-
-    def types_of(self, sql: str, relations: Mapping[str, Schema]) -> list[DataType]:
-        """The types of a query's columns; raises for what Spark refuses."""
-
-    def refuse_random(self, sql: str, relations: Mapping[str, Schema], names: list[str]) -> None:
-        """Raise NotIncremental for expressions that Spark calls non-deterministic."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +70,7 @@ class ViewProgram:
     reads: tuple[str, ...]
     clocks: tuple[str, ...]
     types: Mapping[str, str] = field(compare=False)
-    """What Spark said of inner nodes: DDL by node text."""
+    """What Spark said of inner nodes: DDL by the fingerprint of a node."""
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """Statements that were rendered before, by what they were rendered for."""
 
@@ -104,43 +90,6 @@ class ViewProgram:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-class TypeBook:
-    """Types of inner nodes: from the book, or asked of the analyser and written down."""
-
-    def __init__(self, analyser: Analyser | None, known: Mapping[str, str]) -> None:
-        """Without analyser every question must be in the book already."""
-        self._analyser = analyser
-        self.book: dict[str, str] = dict(known)
-
-    def types(self, node: Node, catalog: Mapping[str, Schema]) -> dict[str, DataType]:
-        """The type of every column of a node."""
-        if not node.columns:
-            return {}
-        traced = {column: column_type(node, column, catalog) for column in node.columns}
-        if all(found is not None for found in traced.values()):
-            return {column: found for column, found in traced.items() if found is not None}
-        if node.text not in self.book:
-            if self._analyser is None:
-                raise InternalError(f"nothing is known of the types of {node.text}")
-            query = Lowering(catalog, {}).render(node, Form.PLAIN)
-            if query is None:
-                raise InternalError(f"{node.text} has no plain form")
-            relations = {name: relation_schema(name, catalog) for name in node.relations}
-            found = self._analyser.types_of(text_of(query), relations)
-            positional = tuple(Field(f"c{i}", each) for i, each in enumerate(found))
-            self.book[node.text] = Schema(positional, internal=True).ddl
-        known = parse_schema(self.book[node.text])
-        return {column: each.type for column, each in zip(node.columns, known, strict=True)}
-
-
-def relation_schema(name: str, catalog: Mapping[str, Schema]) -> Schema:
-    """The schema of a relation or of a clock."""
-    if name in CLOCKS:
-        column, ddl = CLOCKS[name]
-        return parse_schema(f"{quote(column)} {ddl}")
-    return catalog[name]
-
-
 def compile_view(
     name: str,
     sql: str,
@@ -155,8 +104,7 @@ def compile_view(
     # before pruning, so that a query that is read twice has one order
     plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
     plan = optimise(plan, catalog)
-    if analyser is not None:
-        _refuse_random(plan, catalog, analyser)
+    types.refuse_random(plan, catalog)
     programs = []
     inner: dict[str, Schema] = dict(catalog)
     for node in plan.walk():
@@ -189,7 +137,7 @@ def node_types(program: ViewProgram) -> dict[str, dict[str, DataType]]:
 def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType]]:
     result: dict[str, dict[str, DataType]] = {}
     for node in plan.walk():
-        ddl = book.get(node.text)
+        ddl = book.get(node.fingerprint)
         if ddl is not None:
             known = parse_schema(ddl)
             types = zip(node.columns, known, strict=True)
@@ -296,33 +244,6 @@ def _cast_below(
 
 def _cast(scalar: Scalar, wanted: DataType) -> Scalar:
     return scalar_of(exp.cast(tree_of(scalar), wanted.ddl, dialect="spark"))
-
-
-def _refuse_random(plan: Node, catalog: Mapping[str, Schema], analyser: Analyser) -> None:
-    """Ask Spark about every expression that is more than a column."""
-    for node in plan.walk():
-        scalars: list[Scalar] = []
-        if isinstance(node, Project):
-            scalars = [scalar for _, scalar in node.outputs]
-        elif isinstance(node, Filter):
-            scalars = [node.predicate]
-        elif isinstance(node, Join | Match):
-            scalars = list(node.conditions)
-        elif isinstance(node, Generate):
-            scalars = [scalar_of(each) for each in tree_of(node.generator).args["expressions"]]
-        scalars = [scalar for scalar in scalars if not scalar.is_column]
-        if not scalars:
-            continue
-        source: Node = node if isinstance(node, Join) else node.inputs[0]
-        if isinstance(node, Match):
-            source = Join(node.inputs, ())
-        query = Lowering(catalog, {}).render(source, Form.PLAIN)
-        if query is None:
-            continue
-        counts = [exp.Count(this=tree_of(scalar)) for scalar in scalars]
-        relations = {name: relation_schema(name, catalog) for name in source.relations}
-        names = [scalar.sql for scalar in scalars]
-        analyser.refuse_random(text_of(select(counts, query)), relations, names)
 
 
 __all__ = ["Aggregate", "Analyser", "StageProgram", "ViewProgram", "compile_view", "node_types"]

@@ -8,6 +8,7 @@ in order; each reads only relations before it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.plan.nodes import Aggregate, Distinct, Join, Node, Scan
@@ -52,8 +53,15 @@ class Stage:
 def cut(plan: Node, view: str) -> tuple[Stage, ...]:
     """The stages of a view in order; the last one is the view."""
     stages: list[Stage] = []
+    done: dict[tuple[int, bool], Node] = {}
 
     def descend(node: Node, *, needs_old: bool) -> Node:
+        key = (id(node), needs_old)
+        if key not in done:
+            done[key] = cut_off(node, needs_old=needs_old)
+        return done[key]
+
+    def cut_off(node: Node, *, needs_old: bool) -> Node:
         below = needs_old or isinstance(node, Join)
         stateful = isinstance(node, Aggregate | Distinct | Partitioned)
         inner = isinstance(node, Partitioned) or (isinstance(node, Aggregate) and is_extremal(node))
@@ -66,32 +74,43 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
         top = as_aggregate(node) if isinstance(node, Distinct) else node
         keeps = needs_old or isinstance(top, Partitioned) or is_extremal(top)
         # the same node in several places of the plan is one stage
-        number = next((n for n, each in enumerate(stages) if each.top == top), None)
+        number = next((n for n, each in enumerate(stages) if _is_same(each.top, top)), None)
         if number is None:
             number = len(stages)
             stages.append(Stage(f"{view}#{number + 1}", top.input, top, keeps))
         elif keeps:
             stages[number] = replace(stages[number], keeps_rows=True)
-        return _Output.of(stages[number].relation, top)
+        return Output.named(stages[number].relation, top.columns)
 
     body = descend(plan, needs_old=False)
     stages.append(Stage(view, body, None, keeps_rows=True))
     return tuple(stages)
 
 
+def _is_same(one: Node | None, other: Node) -> bool:
+    return one is not None and one.text == other.text
+
+
 @dataclass(frozen=True)
-class _Output(Scan):
+class Output(Scan):
     """A scan of a stage's output under the names that the plan above uses."""
 
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, relation: str, top: Aggregate | Partitioned) -> _Output:
-        return cls(relation, relation, physical_names(top.columns), top.columns)
+    def named(cls, relation: str, columns: tuple[str, ...]) -> Output:
+        """A relation that stores these columns."""
+        return cls(relation, relation, physical_names(columns), columns)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
+        """The names above, not those that are stored."""
         return self.names
+
+    @cached_property
+    def text(self) -> str:
+        """Canonical text of the scan."""
+        return f"{super().text[:-1]} as {', '.join(self.names)})"
 
 
 def physical_names(columns: tuple[str, ...]) -> tuple[str, ...]:

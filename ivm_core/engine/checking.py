@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from ivm_core.compile.lowering import Lowering
-from ivm_core.compile.program import relation_schema
+from ivm_core.compile.type_book import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted

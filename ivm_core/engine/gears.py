@@ -86,6 +86,7 @@ LEFT_OUT = (
     "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
 )
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+MANY_SCHEMAS = 200
 WITH_OFFSET = re.compile(r"\b(PRECEDING|FOLLOWING|OFFSET)\b")
 LOW = {
     EXCLUDED_RULES: ",".join(LEFT_OUT),
@@ -149,6 +150,7 @@ class Gears:
         self.high = _session(spark, {**PINNED, **HIGH})
         self.statements = 0
         self._knows_moments = False
+        self._empties: dict[str, DataFrame] = {}
         self._on_hand: dict[str, LocalRows] = {}
         # what Spark refuses is raised with its text; it need not be logged as well
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -209,13 +211,20 @@ class Gears:
         AnalysisException for what Spark refuses; its text is Spark's own.
         """
         for name, schema in relations.items():
-            frame = self.low.createDataFrame([], to_spark(schema))
-            frame.createOrReplaceTempView(quote(name))
+            self._empty(schema).createOrReplaceTempView(quote(name))
         try:
             return self.query(self.low, sql).schema
         finally:
             for name in relations:
                 self.low.catalog.dropTempView(quote(name))
+
+    def _empty(self, schema: Schema) -> DataFrame:
+        """A relation without rows; those of the last questions are kept for the next."""
+        if schema.ddl not in self._empties:
+            if len(self._empties) > MANY_SCHEMAS:
+                self._empties.clear()
+            self._empties[schema.ddl] = self.low.createDataFrame([], to_spark(schema))
+        return self._empties[schema.ddl]
 
     def query(self, session: SparkSession, sql: str) -> DataFrame:
         """A statement in one of the sessions, which learns our own functions when they occur."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from ivm_core.compile.program import relation_schema
+from ivm_core.compile.type_book import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted

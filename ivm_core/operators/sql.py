@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.plan.scalar import Scalar
@@ -118,6 +120,19 @@ def number(value: int) -> exp.Expr:
     return exp.Neg(this=literal) if value < 0 else literal
 
 
+class _Plain(Spark):
+    """Spark's dialect, written as it is: what other dialects need rewritten is not in our trees."""
+
+    class Generator(SparkGenerator):
+        """Writes SELECT without looking through all that is below it for such things."""
+
+        TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
+            kind: transform
+            for kind, transform in SparkGenerator.TRANSFORMS.items()
+            if kind is not exp.Select
+        }
+
+
 def text_of(tree: exp.Expr, *, pretty: bool = False) -> str:
     """The statement as Spark reads it."""
-    return tree.sql(dialect=DIALECT, pretty=pretty)
+    return tree.sql(dialect=_Plain, pretty=pretty)

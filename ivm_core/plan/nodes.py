@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InternalError
@@ -30,7 +31,7 @@ PRESENT = "present"
 class Node:
     """A relation computed from its inputs."""
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the output columns, in order."""
         raise NotImplementedError
@@ -41,22 +42,30 @@ class Node:
         return ()
 
     def walk(self) -> Iterator[Node]:
-        """All nodes from here down, inputs first."""
-        for node in self.inputs:
-            yield from node.walk()
-        yield self
+        """All nodes from here down, inputs first; one that is read in several places once."""
+        seen: set[int] = set()
 
-    @property
+        def visit(node: Node) -> Iterator[Node]:
+            if id(node) in seen:
+                return
+            seen.add(id(node))
+            for child in node.inputs:
+                yield from visit(child)
+            yield node
+
+        yield from visit(self)
+
+    @cached_property
     def relations(self) -> frozenset[str]:
         """Names of all relations that are scanned below."""
         return frozenset(node.relation for node in self.walk() if isinstance(node, Scan))
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Canonical text of the tree: equal texts mean equal plans."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Short stable identity of the tree."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
@@ -73,7 +82,7 @@ class Scan(Node):
     def __post_init__(self) -> None:
         unique(self.fields, "scan")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(f"{self.alias}.{name}" for name in self.fields)
 
@@ -81,7 +90,7 @@ class Scan(Node):
         """The relation's own name of an output column."""
         return self.fields[self.columns.index(column)]
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"scan({self.relation} as {self.alias}: {', '.join(self.fields)})"
 
@@ -90,11 +99,11 @@ class Scan(Node):
 class Constant(Node):
     """One row that says only that it is there: what a SELECT without FROM reads."""
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return (PRESENT,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return "one row"
 
@@ -109,7 +118,7 @@ class Filter(Node):
     def __post_init__(self) -> None:
         known(self.predicate, self.input)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
 
@@ -117,7 +126,7 @@ class Filter(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"filter({self.predicate.sql}, {self.input.text})"
 
@@ -134,7 +143,7 @@ class Project(Node):
         for _, scalar in self.outputs:
             known(scalar, self.input)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.outputs)
 
@@ -147,7 +156,7 @@ class Project(Node):
         scalar = dict(self.outputs)[column]
         return scalar.column if scalar.is_column else None
 
-    @property
+    @cached_property
     def text(self) -> str:
         outputs = ", ".join(f"{name}={scalar.sql}" for name, scalar in self.outputs)
         return f"project({outputs}; {self.input.text})"
@@ -164,7 +173,7 @@ class UnionAll(Node):
         if len(widths) != 1:
             raise InternalError(f"UNION ALL of inputs with {sorted(widths)} columns")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.branches[0].columns
 
@@ -172,7 +181,7 @@ class UnionAll(Node):
     def inputs(self) -> tuple[Node, ...]:
         return self.branches
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"union({'; '.join(branch.text for branch in self.branches)})"
 
@@ -191,7 +200,7 @@ class Join(Node):
         for condition in self.conditions:
             known(condition, self)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(column for part in self.parts for column in part.columns)
 
@@ -203,7 +212,7 @@ class Join(Node):
         """Position of the input that has the column."""
         return next(i for i, part in enumerate(self.parts) if column in part.columns)
 
-    @property
+    @cached_property
     def text(self) -> str:
         conditions = " and ".join(condition.sql for condition in self.conditions) or "true"
         return f"join({conditions}; {'; '.join(part.text for part in self.parts)})"
@@ -217,7 +226,7 @@ class AggregateCall:
     function: str
     argument: str | None
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"{self.name}={self.function}({self.argument or ''})"
 
@@ -239,7 +248,7 @@ class Aggregate(Node):
         if missing:
             raise InternalError(f"aggregate over absent columns {missing}")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.keys) + tuple(call.name for call in self.calls)
 
@@ -247,7 +256,7 @@ class Aggregate(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         keys = ", ".join(f"{name}={column}" for name, column in self.keys)
         calls = ", ".join(call.text for call in self.calls)
@@ -260,7 +269,7 @@ class Distinct(Node):
 
     input: Node
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
 
@@ -268,7 +277,7 @@ class Distinct(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"distinct({self.input.text})"
 
@@ -296,7 +305,7 @@ class Match(Node):
             if missing:
                 raise InternalError(f"{condition.sql} reads absent columns {missing}")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.left.columns + (self.right.columns if self.kind == "LEFT" else ())
 
@@ -304,7 +313,7 @@ class Match(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
-    @property
+    @cached_property
     def text(self) -> str:
         conditions = " and ".join(condition.sql for condition in self.conditions) or "true"
         return f"{self.kind.lower()}({conditions}; {self.left.text}; {self.right.text})"
@@ -322,7 +331,7 @@ class SetOperation(Node):
         if len(self.left.columns) != len(self.right.columns):
             raise InternalError(f"{self.kind} of inputs of different width")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.left.columns
 
@@ -330,7 +339,7 @@ class SetOperation(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"{self.kind.lower()}({self.left.text}; {self.right.text})"
 
@@ -341,7 +350,7 @@ class Negated(Node):
 
     input: Node
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
 
@@ -349,7 +358,7 @@ class Negated(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"minus({self.input.text})"
 
@@ -365,7 +374,7 @@ class Repeated(Node):
         if self.times not in self.input.columns:
             raise InternalError(f"no column {self.times} says how often rows are repeated")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(column for column in self.input.columns if column != self.times)
 
@@ -373,7 +382,7 @@ class Repeated(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"repeat({self.times}; {self.input.text})"
 
@@ -392,7 +401,7 @@ class Generate(Node):
         known(self.generator, self.input)
         unique(self.columns, "generate")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns + self.names
 
@@ -400,7 +409,7 @@ class Generate(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def text(self) -> str:
         names = ", ".join(self.names)
         outer = "outer " if self.is_outer else ""

@@ -9,6 +9,7 @@ under the names that they have in the input. Without keys there is one part, of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InternalError
@@ -55,11 +56,11 @@ class Windowed(Partitioned):
                 raise InternalError(f"{scalar.sql} reads absent columns {missing}")
             there.add(name)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns + tuple(name for name, _ in self.calls)
 
-    @property
+    @cached_property
     def text(self) -> str:
         calls = ", ".join(f"{name}={scalar.sql}" for name, scalar in self.calls)
         return f"windowed({', '.join(self.partition)}; {calls}; {self.input.text})"
@@ -77,11 +78,11 @@ class Grouped(Partitioned):
         for _, scalar in self.calls:
             known(scalar, self.input)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.partition + tuple(name for name, _ in self.calls)
 
-    @property
+    @cached_property
     def text(self) -> str:
         calls = ", ".join(f"{name}={scalar.sql}" for name, scalar in self.calls)
         return f"grouped({', '.join(self.partition)}; {calls}; {self.input.text})"
@@ -100,11 +101,11 @@ class Top(Partitioned):
         for scalar in self.order:
             known(scalar, self.input)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.input.columns
 
-    @property
+    @cached_property
     def text(self) -> str:
         order = ", ".join(scalar.sql for scalar in self.order)
         rows = f"{'all' if self.limit is None else self.limit} from {self.offset}"

@@ -41,8 +41,16 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def rewrite(node: Node, rule: Callable[[Node], Node]) -> Node:
-    """Apply a rule to every node, inputs first."""
-    inputs = tuple(rewrite(child, rule) for child in node.inputs)
-    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-        node = with_inputs(node, inputs)
-    return rule(node)
+    """Apply a rule to every node, inputs first; a node that is read twice stays one node."""
+    done: dict[int, tuple[Node, Node]] = {}
+
+    def visit(node: Node) -> Node:
+        if id(node) not in done:
+            inputs = tuple(visit(child) for child in node.inputs)
+            new = node
+            if any(ours is not theirs for ours, theirs in zip(inputs, node.inputs, strict=True)):
+                new = with_inputs(node, inputs)
+            done[id(node)] = (node, rule(new))
+        return done[id(node)][1]
+
+    return visit(node)
