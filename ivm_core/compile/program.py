@@ -16,7 +16,7 @@ from ivm_core.compile.expansion import expand
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import Stage, cut, physical_names
-from ivm_core.compile.type_book import Analyser, TypeBook
+from ivm_core.compile.type_book import UNTYPED, Analyser, TypeBook
 from ivm_core.model.errors import Unsupported
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
@@ -138,7 +138,7 @@ def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType
     result: dict[str, dict[str, DataType]] = {}
     for node in plan.walk():
         ddl = book.get(node.fingerprint)
-        if ddl is not None:
+        if ddl is not None and ddl != UNTYPED:
             known = parse_schema(ddl)
             types = zip(node.columns, known, strict=True)
             result[node.text] = {column: each.type for column, each in types}

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
 
 
+UNTYPED = "?"
+"""What the book says of a node whose columns Spark can't all give a type."""
+
+
 class Analyser(Protocol):
     """Spark's analyzer over empty relations."""
 
@@ -45,7 +49,6 @@ class TypeBook:
         """Without analyser every question must be in the book already."""
         self._analyser = analyser
         self.book: dict[str, str] = dict(known)
-        self._untyped: dict[str, Unsupported] = {}
 
     def types(self, node: Node, catalog: Mapping[str, Schema]) -> dict[str, DataType]:
         """The type of every column of a node."""
@@ -60,15 +63,19 @@ class TypeBook:
             found = self._asked(node, catalog, self._analyser)
             positional = tuple(Field(f"c{i}", each) for i, each in enumerate(found))
             self.book[node.fingerprint] = Schema(positional, internal=True).ddl
+        if self.book[node.fingerprint] == UNTYPED:
+            raise Unsupported(
+                "a column without a type",
+                position=node.text,
+                reason="all its values are NULL",
+                rewrite="CAST(NULL AS STRING)",
+            )
         known = parse_schema(self.book[node.fingerprint])
         return {column: each.type for column, each in zip(node.columns, known, strict=True)}
 
     def _asked(
         self, node: Node, catalog: Mapping[str, Schema], analyser: Analyser
     ) -> list[DataType]:
-        known = self._untyped.get(node.fingerprint)
-        if known is not None:
-            raise known
         alone, relations = self._alone(node, catalog)
         query = Lowering(relations, {}).render(alone, Form.PLAIN)
         if query is None:
@@ -76,8 +83,8 @@ class TypeBook:
         read = {name: relation_schema(name, relations) for name in alone.relations}
         try:
             return analyser.types_of(text_of(query), read)
-        except Unsupported as error:
-            self._untyped[node.fingerprint] = error
+        except Unsupported:
+            self.book[node.fingerprint] = UNTYPED
             raise
 
     def _alone(self, node: Node, catalog: Mapping[str, Schema]) -> tuple[Node, dict[str, Schema]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from ivm_core.engine.evaluation import spark_message
@@ -51,6 +52,14 @@ class SparkAnalyser:
                 f"Spark can't parse the SQL: {spark_message(error)}",
                 where=self._where,
                 fix="write one SELECT in Spark SQL",
+            ) from error
+        except Py4JJavaError as error:
+            if "StackOverflowError" not in str(error):
+                raise
+            raise SqlError(
+                "the SQL is nested too deeply for Spark",
+                where=self._where,
+                fix="split the query into several views, or long chains of operators into parts",
             ) from error
         except PySparkException as error:
             condition = error.getCondition() or ""

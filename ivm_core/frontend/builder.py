@@ -129,6 +129,7 @@ class Builder:
         subqueries = Subqueries(self, ctes)
         clauses = Clauses(tree, self.where)
         above = [subqueries.extracted(simplified(each)) for each in clauses.expressions]
+        above += subqueries.operands
         grouping = group_by(clauses.group)
         keys = [internal(key) for key in grouping.keys]
         calls = aggregate_calls(above)
@@ -158,7 +159,7 @@ class Builder:
                 node = outer.with_empty_groups(node, calls)
             above = [replace(expression) for expression in above]
             node = with_clocks(node, above)
-        node = subqueries.attached(node)
+        node = subqueries.attached(node, above)
         if keys or calls:
             self._refuse_ungrouped(node, above)
         if clauses.having is not None:
@@ -205,15 +206,17 @@ class Builder:
     ) -> tuple[Node, list[exp.Expr]]:
         """What stands in FROM, beside the outer values, and the conditions of its inner joins."""
         start = tree.args.get("from_") or tree.args.get("from")
-        if start is None:
-            return (Constant() if outer is None else outer.values), []
         joins, laterals = tree.args.get("joins") or [], tree.args.get("laterals") or []
         whole = Sources(self, ctes, spelled)
         # a RIGHT JOIN keeps rows of what it joins: outer values come first only if FROM reads them
-        is_read = any(outer_names(each) for each in (start, *joins, *laterals))
+        parts = [each for each in (start, *joins, *laterals) if each is not None]
+        is_read = start is None or any(outer_names(each) for each in parts)
         if outer is not None and is_read:
             whole.begin(outer.values)
-        whole.add(start.this)
+        elif start is None:
+            whole.begin(Constant())
+        if start is not None:
+            whole.add(start.this)
         whole.join(joins)
         for lateral in laterals:
             whole.generate(lateral)

@@ -20,6 +20,13 @@ from ivm_core.model.errors import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+GENERATED = {
+    "explode": ("col",),
+    "explode_outer": ("col",),
+    "posexplode": ("pos", "col"),
+    "posexplode_outer": ("pos", "col"),
+}
+"""Names of the columns of generators, where they are always the same."""
 ORDERS = ("sort", "cluster", "distribute")
 
 
@@ -45,16 +52,126 @@ def with_value_names(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def with_ranges(tree: exp.Expr) -> exp.Expr:
+    """The query with `range(…)` of written numbers as the sequence that it is."""
+    for table in list(tree.find_all(exp.Table)):
+        bounds = _range(table)
+        if bounds is None:
+            continue
+        start, end, step = bounds
+        numbers = range(start, end, step)
+        items = [exp.cast(_number(each), "BIGINT") for each in (start, numbers[-1], step)]
+        array: exp.Expr = exp.Anonymous(this="SEQUENCE", expressions=items)
+        query = exp.select(exp.alias_(exp.Anonymous(this="EXPLODE", expressions=[array]), "id"))
+        alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier("range"))
+        table.replace(exp.Subquery(this=query, alias=alias.copy()))
+    return tree
+
+
+def is_range(table: exp.Table) -> bool:
+    """Whether a table function is a range that can be written as a sequence."""
+    return _range(table) is not None
+
+
+def _range(table: exp.Table) -> tuple[int, int, int] | None:
+    """Start, end and step of a range that is not empty; None for anything else."""
+    call = table.this
+    if not isinstance(call, exp.Anonymous) or folded(call.name) != "range":
+        return None
+    values = [_integer(each) for each in call.expressions]
+    numbers = [each for each in values if each is not None]
+    if len(numbers) != len(values) or not 1 <= len(numbers) <= 3:
+        return None
+    start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+    step = numbers[2] if len(numbers) == 3 else 1
+    return (start, end, step) if step and len(range(start, end, step)) else None
+
+
+def _integer(tree: exp.Expr) -> int | None:
+    if isinstance(tree, exp.Neg):
+        found = _integer(tree.this)
+        return None if found is None else -found
+    is_number = isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdigit()
+    return int(tree.name) if is_number else None
+
+
+def _number(value: int) -> exp.Expr:
+    literal = exp.Literal.number(abs(value))
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def with_star_arguments(tree: exp.Expr, columns_of: Callable[[exp.Expr], list[str]]) -> exp.Expr:
+    """The query with `*` as an argument spelled out."""
+    for star in list(tree.find_all(exp.Star)):
+        select = star.find_ancestor(exp.Select)
+        if not is_star_argument(star) or select is None:
+            continue
+        start = select.args.get("from_") or select.args["from"]
+        relations = [start.this, *(join.this for join in select.args.get("joins") or ())]
+        holder = star.parent if isinstance(star.parent, exp.Column) else star
+        only = holder.table if isinstance(holder, exp.Column) else ""
+        columns = [
+            exp.column(
+                exp.to_identifier(name, quoted=True),
+                table=exp.to_identifier(relation.alias_or_name, quoted=True),
+            )
+            for relation in relations
+            if not only or folded(relation.alias_or_name) == folded(only)
+            for name in columns_of(relation)
+        ]
+        parent = holder.parent
+        if parent is not None and holder.arg_key == "expressions":
+            items = parent.expressions
+            place = next(number for number, each in enumerate(items) if each is holder)
+            parent.set("expressions", [*items[:place], *columns, *items[place + 1 :]])
+    return tree
+
+
+def is_star_argument(star: exp.Star) -> bool:
+    """Whether a star stands for the arguments of a call, other than COUNT(*)."""
+    holder = star.parent if isinstance(star.parent, exp.Column) else star
+    parent = holder.parent
+    if isinstance(parent, exp.Count) and holder is star:
+        return False
+    return not isinstance(parent, exp.Select)
+
+
+def with_window_times(tree: exp.Expr) -> exp.Expr:
+    """The query with `window_time(w)` as the last moment of the window."""
+
+    def one(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Anonymous) or folded(node.name) != "window_time":
+            return node
+        end = exp.Dot(this=node.expressions[0], expression=exp.to_identifier("end"))
+        moment: exp.Expr = exp.maybe_parse("MAKE_DT_INTERVAL(0, 0, 0, 0.000001)", dialect="spark")
+        return exp.Sub(this=end, expression=moment)
+
+    return tree.transform(one)
+
+
+def with_generated_names(tree: exp.Expr) -> exp.Expr:
+    """The query with the names that Spark gives to the columns of generators."""
+    for lateral in tree.find_all(exp.Lateral):
+        names = GENERATED.get(folded(lateral.this.name), ())
+        if isinstance(lateral.this, exp.Query) or lateral.alias_column_names or not names:
+            continue
+        alias = lateral.args.get("alias")
+        called = alias.this if alias is not None and alias.this else exp.to_identifier("generated")
+        columns = [exp.to_identifier(name) for name in names]
+        lateral.set("alias", exp.TableAlias(this=called, columns=columns))
+    return tree
+
+
 def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
     """The query with the generators of select lists in FROM."""
     for number, select in enumerate(list(tree.find_all(exp.Select)), 1):
-        found = [item for item in select.expressions if _is_generator(item)]
+        found = [item for item in select.expressions if is_generator(item)]
         if not found:
             continue
         item = found[0]
-        names = item.expressions if isinstance(item, exp.Aliases) else [item.args.get("alias")]
+        names = _names(item)
         has_groups = select.args.get("group") or aggregate_calls(list(select.expressions))
-        if len(found) > 1 or has_groups or names[0] is None or select.find(exp.Window):
+        if len(found) > 1 or has_groups or not names or select.find(exp.Window):
             raise Unsupported(
                 f"the generator {item.unalias().sql(dialect='spark')} in this select list",
                 position=where,
@@ -63,7 +180,7 @@ def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
             )
         called = exp.to_identifier(f"generated_{number}", quoted=True)
         alias = exp.TableAlias(this=called, columns=[name.copy() for name in names])
-        call = item.this.copy()
+        call = (item.this if isinstance(item, exp.Aliases) else item.unalias()).copy()
         is_outer = folded(call.name).endswith("_outer")
         if is_outer:
             call.set("this", call.name[: -len("_outer")])
@@ -76,27 +193,17 @@ def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
     return tree
 
 
-def _is_generator(item: exp.Expr) -> bool:
+def _names(item: exp.Expr) -> list[exp.Expr]:
+    """The columns of a generator in a select list, as written or as Spark calls them."""
+    if isinstance(item, exp.Aliases):
+        return list(item.expressions)
+    alias = item.args.get("alias")
+    if alias is not None:
+        return [alias]
+    return [exp.to_identifier(name) for name in GENERATED.get(folded(item.name), ())]
+
+
+def is_generator(item: exp.Expr) -> bool:
+    """Whether an item of a select list makes rows."""
     call = item.this if isinstance(item, exp.Aliases) else item.unalias()
     return isinstance(call, exp.Anonymous) and folded(call.name) in functions.GENERATORS
-
-
-def in_one_order(tree: exp.Expr, columns_of: Callable[[exp.Expr], list[str]]) -> exp.Expr:
-    """The query with set operations BY NAME as those by position."""
-    for number, union in enumerate(list(tree.find_all(exp.SetOperation)), 1):
-        if not union.args.get("by_name"):
-            continue
-        union.set("by_name", None)
-        names = columns_of(_derived(union.left, "branch"))
-        alias = f"?branch_{number}"
-        columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in names]
-        ordered = exp.Select(expressions=columns).from_(_derived(union.right, alias))
-        union.set("expression", ordered)
-    return tree
-
-
-def _derived(query: exp.Expr, alias: str) -> exp.Subquery:
-    inner = query.copy()
-    inner = inner.this if isinstance(inner, exp.Subquery) and not inner.alias else inner
-    called = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
-    return exp.Subquery(this=inner, alias=called)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend import functions
-from ivm_core.frontend.other_ways import ORDERS
+from ivm_core.frontend.other_ways import GENERATED, ORDERS, is_range, is_star_argument
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.With) and node.args.get("recursive"):
         rewrite = "unroll the levels that you need as joins"
         yield Finding("WITH RECURSIVE", node, rewrite, "RECURSIVE")
+    if isinstance(node, exp.SetOperation) and node.args.get("by_name"):
+        name = node.key.upper()
+        rewrite = "list the columns in one order in both branches"
+        yield Finding(f"{name} BY NAME", node.expression, rewrite, name)
     if isinstance(node, exp.Join):
         yield from _of_join(node)
     if isinstance(node, exp.Query | exp.Table):
@@ -89,7 +93,7 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Distinct) and node.args.get("on"):
         rewrite = "GROUP BY the columns and take MIN or MAX of the rest"
         yield Finding("DISTINCT ON", node, rewrite, "DISTINCT")
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Func) and not is_range(node):
         yield Finding(
             f"the table function {called(node.this)}", node, "push the rows into a source"
         )
@@ -118,23 +122,30 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
 
 
 def _of_expression(node: exp.Expr) -> Iterator[Finding]:
-    if isinstance(node, exp.Lateral) and node.args.get("view") and not node.alias_column_names:
+    if isinstance(node, exp.Lateral) and not _is_named(node):
         rewrite = "LATERAL VIEW explode(…) name AS column"
         yield Finding("LATERAL VIEW without names for its columns", node, rewrite, "LATERAL VIEW")
     if isinstance(node, exp.Parameter | exp.Placeholder):
         yield Finding("a parameter", node, "write the value as a literal")
     if isinstance(node, exp.Any | exp.All) and node.find(exp.Query):
         yield Finding("a comparison with ANY or ALL of a subquery", node, "use EXISTS", "SELECT")
-    if isinstance(node, exp.Star) and _is_argument(node):
+    if isinstance(node, exp.Star) and is_star_argument(node) and not _is_expanded(node):
         yield Finding("* as an argument", node, "name the columns")
 
 
-def _is_argument(star: exp.Star) -> bool:
+def _is_named(lateral: exp.Lateral) -> bool:
+    """Whether the columns of a generator have names."""
+    if isinstance(lateral.this, exp.Query) or lateral.alias_column_names:
+        return True
+    return called(lateral.this) in GENERATED
+
+
+def _is_expanded(star: exp.Star) -> bool:
+    """Whether the relations are known that the star stands for."""
     holder = star.parent if isinstance(star.parent, exp.Column) else star
-    parent = holder.parent
-    if isinstance(parent, exp.Count) and holder is star:
-        return False
-    return not isinstance(parent, exp.Select)
+    select = star.find_ancestor(exp.Select)
+    has_from = select is not None and bool(select.args.get("from_") or select.args.get("from"))
+    return has_from and holder.arg_key == "expressions"
 
 
 def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
@@ -146,9 +157,6 @@ def _refuse_function(node: exp.Func, where: str, positions: Positions) -> None:
             reason="its result depends on the order in which Spark meets the rows",
             rewrite=functions.OPEN_AGGREGATES[name],
         )
-    if name in functions.TIME_WINDOWS:
-        rewrite = "window(ts, …).end"
-        _refuse(Finding(f"the time window {name}", node, rewrite), where, positions)
     if name in functions.GENERATORS and not _is_relation_or_item(node):
         rewrite = f"… FROM … LATERAL VIEW {name}(…) name AS column"
         _refuse(Finding(f"the generator {name}", node, rewrite), where, positions)

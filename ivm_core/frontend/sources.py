@@ -59,7 +59,8 @@ class Sources:
             self.add(relation.this)
             self.join(relation.args.get("joins"))
             return
-        if isinstance(relation, exp.Lateral) or outer_names(relation):
+        is_query = isinstance(relation, exp.Subquery)
+        if isinstance(relation, exp.Lateral) or (is_query and outer_names(relation)):
             self._beside_each(relation, None)
             return
         self._parts.append(self._builder.relation(relation, self._ctes, self._spelled))

@@ -18,9 +18,13 @@ from sqlglot.schema import MappingSchema
 from ivm_core.frontend.builder import Builder
 from ivm_core.frontend.dialect import Verbatim
 from ivm_core.frontend.other_ways import (
-    in_one_order,
+    is_generator,
+    with_generated_names,
     with_lateral_views,
+    with_ranges,
+    with_star_arguments,
     with_value_names,
+    with_window_times,
     without_orders,
 )
 from ivm_core.frontend.pivots import without_pivots
@@ -62,6 +66,12 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
             line=first.get("line"),
             column=None if column is None else max(column - len(word) + 1, 1),
         ) from error
+    except RecursionError as error:
+        raise SqlError(
+            "the SQL is nested too deeply",
+            where=where,
+            fix="split the query into several views",
+        ) from error
     except SqlglotError as error:
         raise SqlError(
             f"the SQL does not parse: {error}", where=where, fix="write one Spark SQL SELECT"
@@ -90,6 +100,7 @@ def parse_view(
     tree = parse_statement(sql, where)
     positions = Positions(sql)
     refuse_unsupported(tree, where, positions)
+    tree = with_ranges(tree)
     known = {folded(name): name for name in catalog}
     reads = _tables(tree, known, where, positions)
     _refuse_unnamed(tree, where, positions)
@@ -117,9 +128,10 @@ class _Planner:
         """The plan of a query, whose tree is changed on the way."""
         tree = with_value_names(without_orders(tree))
         tree = without_pivots(tree, self._columns_of, self._where)
-        tree = in_one_order(tree, self._columns_of)
         tree = with_exists(tree, self._columns_of, self._where)
-        tree = with_lateral_views(tree, self._where)
+        tree = with_star_arguments(tree, self._columns_of)
+        tree = with_lateral_views(with_generated_names(tree), self._where)
+        tree = with_window_times(tree)
         tree = with_window_columns(with_named_windows(tree, self._where))
         remember_spelling(tree)
         try:
@@ -182,7 +194,7 @@ def _refuse_unnamed(tree: exp.Expr, where: str, positions: Positions) -> None:
             return
         query = query.this
     for item in query.expressions:
-        is_named = item.is_star or isinstance(item, exp.Aliases) or bool(item.output_name)
+        is_named = item.is_star or is_generator(item) or bool(item.output_name)
         if not is_named or isinstance(item, exp.Literal):
             raise Unsupported(
                 "an output column without a name",

@@ -98,6 +98,8 @@ class Subqueries:
         self._ctes = ctes
         self._count = 0
         self._waiting: list[tuple[str, exp.Expr]] = []
+        self.operands: list[exp.Expr] = []
+        """What stands before IN, evaluated like the expressions that it stands in."""
 
     def filtered(self, node: Node, condition: exp.Expr) -> Node:
         """Rows for which a condition with subqueries is true."""
@@ -122,6 +124,9 @@ class Subqueries:
             self._count += 1
             name = f"?subquery_{self._count}"
             self._waiting.append((name, found))
+            listed = found.this.unnest() if isinstance(found, exp.Not) else found
+            if isinstance(listed, exp.In):
+                self.operands.append(internal(listed.this))
             place = exp.column(exp.to_identifier(name, quoted=True))
             if found is tree:
                 tree = place
@@ -130,10 +135,18 @@ class Subqueries:
             found = self._first(tree)
         return internal(tree)
 
-    def attached(self, node: Node) -> Node:
-        """The node with the columns of all subqueries that were extracted."""
+    def attached(self, node: Node, bound: list[exp.Expr] | None = None) -> Node:
+        """The node with the columns of all subqueries that were extracted.
+
+        The operands are the last of the `bound` expressions, over columns of the node.
+        """
         waiting, self._waiting = self._waiting, []
+        operands = iter((self.operands if bound is None else bound)[-len(self.operands) :])
+        self.operands = []
         for name, found in waiting:
+            listed = found.this.unnest() if isinstance(found, exp.Not) else found
+            if isinstance(listed, exp.In):
+                listed.set("this", next(operands).copy())
             node = self._with_value(node, found, name)
         return node
 

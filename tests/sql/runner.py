@@ -42,7 +42,10 @@ def run_case(case: Case, folder: Path, spark: SparkSession, *, thorough: bool = 
         run.register(case.views)
         for tick in case.ticks:
             run.tick(tick)
-        if thorough:
+    if thorough:
+        # by a flow that knows of the views only what is stored
+        with IncrementalFlow.open(folder / "flow", spark) as flow:
+            run.flow = flow
             run.read_back()
 
 

@@ -46,7 +46,6 @@ CREATE VIEW but_k AS SELECT t.* EXCEPT (k, id), u.* FROM t JOIN u ON t.k = u.k;
 CREATE VIEW semi_using AS SELECT * FROM t LEFT SEMI JOIN u USING (k);
 CREATE VIEW anti_using AS SELECT id, x FROM t LEFT ANTI JOIN u USING (k);
 CREATE VIEW sorted AS SELECT id, x FROM t DISTRIBUTE BY k SORT BY x;
-CREATE VIEW by_name AS SELECT k, id FROM t UNION ALL BY NAME SELECT y AS id, k FROM u;
 CREATE VIEW unnamed AS SELECT id, col2 FROM t JOIN (VALUES (1, 'a'), (2, 'b')) ON col1 = k;
 -- tick: rows
 INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (2, 20, 2), (3, NULL, 1), (4, 40, NULL);
