@@ -1,4 +1,4 @@
-"""`python -m bench`: the four speed bars, as a table on stdout and a JSON file."""
+"""`python -m bench`: the speed bars, as a table on stdout and a JSON file."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from bench.dataset import Datasets
 from bench.machine import describe, start_spark
 from bench.measure import STARTED, Plan, Section, progress
 from bench.report import table
+from bench.tpch import program as tpch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RESULTS = Path(__file__).parent / "results"
-PROGRAMS = ("fixed", "change", "hydration", "long")
+PROGRAMS = ("fixed", "change", "hydration", "long", "tpch")
 FULL = Plan(rows=(100_000, 1_000_000, 10_000_000))
-QUICK = Plan(rows=(100_000, 1_000_000), repeats=3, ticks=80)
+QUICK = Plan(rows=(100_000, 1_000_000), repeats=3, ticks=80, scale=0.1)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -76,6 +77,7 @@ def _run(name: str, datasets: Datasets, folder: Path, plan: Plan) -> Section:
         "change": lambda: change.run(spark, datasets, plan),
         "hydration": lambda: hydration.run(spark, datasets, plan),
         "long": lambda: long_run.run(spark, datasets, plan),
+        "tpch": lambda: tpch.run(spark, folder / "tpch", plan),
     }
     try:
         return runs[name]()
@@ -91,6 +93,8 @@ def _plan(options: argparse.Namespace) -> Plan:
         repeats=options.repeats or base.repeats,
         warm_ups=base.warm_ups,
         ticks=options.ticks or base.ticks,
+        scale=options.scale or base.scale,
+        queries=tuple(options.query or ()),
     )
 
 
@@ -124,6 +128,10 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--repeats", type=_positive, metavar="N", help="samples of each kind")
     parser.add_argument("--ticks", type=_ticks, metavar="N", help="length of the long run")
+    parser.add_argument("--scale", type=float, metavar="S", help="TPC-H's scale (1; quick 0.1)")
+    parser.add_argument(
+        "--query", action="append", metavar="qNN", help="just this query of TPC-H; may repeat"
+    )
     parser.add_argument("--memory", default="8g", help="heap of Spark's JVM (default %(default)s)")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="where the figures go (default bench/results/…)"

@@ -88,7 +88,7 @@ class Bar:
 
 @dataclass
 class Section:
-    """What one of the four programs found."""
+    """What one of the programs found."""
 
     key: str
     title: str
@@ -145,6 +145,14 @@ class Plan:
     warm_ups: int = 3
     ticks: int = 200
     """Length of the long run."""
+    scale: float = 1.0
+    """Of TPC-H."""
+    queries: tuple[str, ...] = ()
+    """Those of TPC-H that are measured; all if none is named."""
+    refreshes: int = 2
+    refresh_ticks: int = 3
+    is_compared_plainly: bool = True
+    """Whether views are also compared with Spark's answer to the text as it is written."""
 
     @property
     def smallest(self) -> int:

@@ -27,7 +27,7 @@ CREATE SOURCE t (id INT, k INT, x INT, ts TIMESTAMP);
 CREATE SOURCE u (k INT, y INT);
 CREATE VIEW listed AS SELECT k, SUM(x) AS s FROM t GROUP BY k HAVING SUM(x) IN (SELECT y FROM u);
 CREATE VIEW not_listed AS SELECT k, SUM(x) AS s, COUNT(*) NOT IN (SELECT k FROM u) AS odd FROM t GROUP BY k HAVING MAX(x) NOT IN (SELECT y FROM u WHERE u.k = t.k);
-CREATE VIEW moments AS SELECT window_time(window(ts, '1 hour')) AS at, COUNT(*) AS n FROM t GROUP BY window(ts, '1 hour');
+CREATE VIEW moments AS SELECT window_time(w) AS at, n FROM (SELECT window(ts, '1 hour') AS w, COUNT(*) AS n FROM t GROUP BY window(ts, '1 hour')) AS hours;
 -- tick: rows
 INSERT INTO t VALUES (1, 1, 10, '2024-01-01 10:10:00'), (2, 1, 5, '2024-01-01 10:50:00'), (3, 2, 7, '2024-01-01 11:00:00');
 INSERT INTO u VALUES (1, 15), (2, 9), (3, 3);
