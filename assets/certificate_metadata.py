@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ivm_core import SourceSummary, StepSummary
     from ivm_core.api.frontier import ViewFrontier
-    from ivm_core.engine.explaining import Explanation
+    from ivm_core.engine.explanation import Explanation
 
 
 def view_metadata(

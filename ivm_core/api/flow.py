@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -13,14 +14,17 @@ from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.core import Engine
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
-from ivm_core.engine.explaining import Explanation, explain
+from ivm_core.engine.explaining import explain, explain_sql
+from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.functions import Function
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.replaying import Replay, replay
+from ivm_core.engine.requiring import checked_requirement
 from ivm_core.engine.watching import Watch
 from ivm_core.model.errors import (
     ClosedFlow,
     NotIncremental,
+    Refusal,
     UnknownName,
     Unsupported,
     UserError,
@@ -33,7 +37,7 @@ from ivm_core.store.followed import FollowedTable
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -155,29 +159,44 @@ class IncrementalFlow:
         engine.add_source(SourceDefinition(name, kind, columns, keys, options))
 
     @_spark_left_alone
-    def register_view(self, name: str, sql: str, *, hydrate: bool = False) -> None:
+    def register_view(
+        self, name: str, sql: str, *, hydrate: bool = False, require: str | None = None
+    ) -> None:
         """Declare a view as a SELECT over sources and views.
 
         It has rows from the next tick on; at once, as a tick of its own, with `hydrate=True`.
         SQL that does not parse is `SqlError`, an unknown table or column `UnknownName`, SQL that
         is not maintained `Unsupported` or `NotIncremental`; then nothing is registered.
+        With `require="incremental"` neither is a view of which any node can be recomputed in full,
+        or any relation read in full (`NotIncremental`); that is a part of its definition.
         """
-        self.register_views({check_relation_name(name, "view"): sql}, hydrate=hydrate)
+        views = {check_relation_name(name, "view"): sql}
+        self.register_views(views, hydrate=hydrate, require=require)
 
     @_spark_left_alone
-    def register_views(self, views: Mapping[str, str], *, hydrate: bool = False) -> None:
+    def register_views(
+        self,
+        views: Mapping[str, str],
+        *,
+        hydrate: bool = False,
+        require: str | Mapping[str, str] | None = None,
+    ) -> None:
         """Declare views by name, given in whatever order; they may read each other.
 
         As `register_view`, with all of them registered or none; a circle is a `UserError`.
+        `require` is for all of them, or by name.
         """
         engine = self._engine
         texts = {}
+        required = {}
         for name, sql in views.items():
-            check_relation_name(name, "view")
+            where = f"view {check_relation_name(name, 'view')}"
             if not isinstance(sql, str):
-                raise UserError("a view's SQL is text", where=f"view {name}", fix="give a SELECT")
-            texts[name] = ViewText(name, sql, f"view {name}")
-        engine.add_views({name: views[name] for name in reading_order(texts)})
+                raise UserError("a view's SQL is text", where=where, fix="give a SELECT")
+            texts[name] = ViewText(name, sql, where)
+            given = require.get(name) if isinstance(require, Mapping) else require
+            required[name] = checked_requirement(given, where)
+        engine.add_views({name: views[name] for name in reading_order(texts)}, required)
         states = engine.history.states
         fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
         if hydrate and fresh:
@@ -293,9 +312,27 @@ class IncrementalFlow:
         return Watch(Engine(root, None, read_only=True), view, since, wait, DeltaBatch.of)
 
     @_spark_left_alone
-    def explain(self, view: str) -> Explanation:
-        """The normalised query, the verdict and reason per node, and the compiled statements."""
-        return explain(self._engine, view)
+    def explain(self, view: str | None = None, *, sql: str | None = None) -> Explanation:
+        """How a view is maintained, node by node: verdict, reason, keys, state, last cost.
+
+        Also its normalised query and the compiled statements. A stored view needs no Spark.
+        `sql` is explained as if it were registered, and raises what registering it would.
+        """
+        engine = self._engine
+        if (view is None) == (sql is None):
+            raise UserError("explain takes a view's name or sql=", fix='call explain("totals")')
+        return explain(engine, str(view)) if sql is None else explain_sql(engine, sql)
+
+    @_spark_left_alone
+    def why_not(self, view: str | None = None, *, sql: str | None = None) -> tuple[WhyNot, ...]:
+        """Why a view, or SQL, is refused or costs more than its change, and what to write instead.
+
+        Empty for what is incremental throughout.
+        """
+        try:
+            return self.explain(view, sql=sql).why_not
+        except Refusal as refusal:
+            return (WhyNot.of("refused", refusal),)
 
     @_spark_left_alone
     def check(self, view: str) -> Comparison:

@@ -10,6 +10,7 @@ from ivm_core.compile.program import ViewProgram, compile_view
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.frontend.sql import parse_view
 from ivm_core.model.errors import DuplicateName, InternalError, UnknownName, Unsupported
+from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Catalog:
         found = self.stored_name(name) if isinstance(name, str) else None
         if found is None or found not in among:
             there = ", ".join(among) or "none"
-            raise UnknownName(f"there is no {kind} {name!r}", fix=f"the {kind}s are: {there}")
+            fix = f"{did_you_mean(name, among)}the {kind}s are: {there}"
+            raise UnknownName(f"there is no {kind} {name!r}", fix=fix)
         return found
 
     # --- schemas and programs ---
@@ -127,8 +129,25 @@ class Catalog:
         finally:
             self._drafts = {}
 
+    @contextmanager
+    def trying(self, name: str) -> Iterator[None]:
+        """A draft under this name, which may be taken, is as if it had never been afterwards."""
+        before = self._programs.pop(name, None)
+        try:
+            with self.drafting():
+                yield
+        finally:
+            self._programs.pop(name, None)
+            if before is not None:
+                self._programs[name] = before
+
     def draft(
-        self, name: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
+        self,
+        name: str,
+        sql: str,
+        analyser: SparkAnalyser,
+        functions: Mapping[str, str],
+        require: str = "",
     ) -> None:
         """Compile a new view and check that Spark understands its text as we do."""
         program = self._compile(name, sql, analyser, {})
@@ -144,7 +163,7 @@ class Catalog:
             )
         self._programs[name] = program
         self._drafts[name] = ViewDefinition(
-            name, sql, ours.ddl, program.types, program.fingerprint, functions
+            name, sql, ours.ddl, program.types, program.fingerprint, functions, require
         )
 
     def _compile(

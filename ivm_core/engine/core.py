@@ -23,6 +23,7 @@ from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
+from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
@@ -130,37 +131,47 @@ class Engine:
         else:
             self._append("source", self.history.tick, source.body)
 
-    def add_views(self, views: Mapping[str, str]) -> None:
-        """Declare views, inputs first; the same again is nothing, another one is refused."""
+    def add_views(self, views: Mapping[str, str], require: Mapping[str, str]) -> None:
+        """Declare views, inputs first; the same again is nothing, another one is refused.
+
+        `require` has what some of them must be.
+        """
         self.refresh()
         known = self.catalog.names
         with self.catalog.drafting() as drafts:
             for name, sql in views.items():
-                self._draft(name, sql)
+                self._draft(name, sql, require.get(name, ""))
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
                 return
-        self.add_views(views)  # someone has declared something meanwhile: look again
+        self.add_views(views, require)  # someone has declared something meanwhile: look again
 
-    def _draft(self, name: str, sql: str) -> None:
+    def _draft(self, name: str, sql: str, require: str) -> None:
         taken = self.catalog.stored_name(name)
-        if taken is not None and taken in self.history.views:
-            stored = self.history.views[taken].sql
-            if stored.strip() != sql.strip() and not self.catalog.means_the_same(
-                taken, sql, self._analyser(name)
-            ):
-                raise DefinitionConflict(
-                    f"view {name} is declared differently in this flow",
-                    where=f"view {name}",
-                    stored=stored,
-                    given=sql,
-                )
+        if taken is None or taken not in self.history.views:
+            self.catalog.refuse_taken(name)
+            self.draft(name, sql, require)
             return
-        self.catalog.refuse_taken(name)
-        self.catalog.draft(name, sql, self._analyser(name), self.functions.called_in(sql))
+        stored = self.history.views[taken]
+        is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
+            taken, sql, self._analyser(name)
+        )
+        if not is_same or stored.require != require:
+            raise DefinitionConflict(
+                f"view {name} is declared differently in this flow",
+                where=f"view {name}",
+                stored=_declared(stored.sql, stored.require),
+                given=_declared(sql, require),
+            )
+
+    def draft(self, name: str, sql: str, require: str = "") -> None:
+        """Compile a view as a draft of the catalog; raises what keeps it from being declared."""
+        functions = self.functions.called_in(sql)
+        self.catalog.draft(name, sql, self._analyser(name), functions, require)
+        refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
 
     def _analyser(self, view: str) -> SparkAnalyser:
         return SparkAnalyser(self.gears, f"view {view}")
@@ -442,6 +453,11 @@ class Engine:
                 where="logical_time",
             )
         return given
+
+
+def _declared(sql: str, require: str) -> str:
+    """A declaration as a conflict shows it."""
+    return f"{sql}\nrequire={require!r}" if require else sql
 
 
 def _unforeseen(error: Exception) -> IvmError:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 FED = "fed"
 DELTA = "delta"
+INCREMENTAL = "incremental"
+"""The one thing that a view can be required to be."""
 SOURCE_KINDS = {FED: "rows pushed by tick(source, delta)", DELTA: "an existing Delta table"}
 
 
@@ -65,10 +67,13 @@ class ViewDefinition:
     fingerprint: str
     functions: Mapping[str, str] = field(default_factory=dict)
     """Fingerprints of the registered functions that it calls."""
+    require: str = ""
+    """What the view must be, `incremental`, or else it isn't registered; empty for anything."""
 
     @property
     def body(self) -> dict[str, Any]:
         """As the tick log stores it."""
+        required = {"require": self.require} if self.require else {}
         return {
             "name": self.name,
             "sql": self.sql,
@@ -76,6 +81,7 @@ class ViewDefinition:
             "types": dict(self.types),
             "fingerprint": self.fingerprint,
             "functions": dict(self.functions),
+            **required,
         }
 
     @classmethod
@@ -88,4 +94,5 @@ class ViewDefinition:
             dict(body["types"]),
             body["fingerprint"],
             dict(body.get("functions", {})),
+            body.get("require", ""),
         )

@@ -2,125 +2,147 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import node_types, stage_catalog
-from ivm_core.compile.reach import ReachFinder
+from ivm_core.compile.steps import FULL, reads_of, steps_by_node
+from ivm_core.compile.verdicts import IN_FULL, Verdict, keys_of, label_of, verdict_of, worst
 from ivm_core.engine.checking import normalised_sql
+from ivm_core.engine.explanation import (
+    ExplainedNode,
+    Explanation,
+    KeptTrace,
+    Step,
+    TickCost,
+    WhyNot,
+)
+from ivm_core.engine.requiring import costs_more
 from ivm_core.engine.stage_run import parts_of, statements_of
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
-from ivm_core.plan.nodes import (
-    Aggregate,
-    Constant,
-    Distinct,
-    Filter,
-    Generate,
-    Join,
-    Match,
-    Node,
-    Project,
-    Scan,
-    SetOperation,
-)
-from ivm_core.plan.partitioned import Partitioned
+from ivm_core.plan.nodes import Scan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.engine.core import Engine
+    from ivm_core.model.schema import Schema
+    from ivm_core.plan.nodes import Node
 
-VERDICTS: dict[type[Node], tuple[str, str]] = {
-    Scan: ("incremental", "reads its change"),
-    Constant: ("incremental", "never changes"),
-    Filter: ("incremental", "linear: applied to the change"),
-    Project: ("incremental", "linear: applied to the change"),
-    Join: ("incremental", "bilinear: one term a changed input"),
-    Distinct: ("incremental", "counts per row, changed rows only"),
-    Match: ("incremental", "a join with the matching keys, each once, added or subtracted"),
-    SetOperation: ("incremental", "counts per row on both sides, changed rows only"),
-    Generate: ("incremental", "linear: applied to the change"),
-}
-
-
-@dataclass(frozen=True)
-class NodeVerdict:
-    """How one node is maintained."""
-
-    node: str
-    verdict: str
-    reason: str
-    depth: int
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Everything about a view; `str` shows it."""
-
-    view: str
-    fingerprint: str
-    normalised: str
-    nodes: tuple[NodeVerdict, ...]
-    reads: tuple[str, ...]
-    statements: tuple[str, ...]
-    last: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """For people."""
-        lines = [
-            f"view {self.view}, plan {self.fingerprint}",
-            "",
-            "means",
-            _indent(self.normalised),
-        ]
-        lines += ["", "is maintained"]
-        for node in self.nodes:
-            lines.append(f"  {'  ' * node.depth}{node.node}: {node.verdict} ({node.reason})")
-        lines += ["", "reads", *(f"  {line}" for line in self.reads)]
-        if self.last:
-            lines += ["", "did in its last tick", *(f"  {line}" for line in self.last)]
-        lines += ["", "statements of a tick in which every input changes"]
-        for statement in self.statements:
-            lines += [_indent(statement), ""]
-        return "\n".join(lines)
+UNNAMED = "this query"
+"""What SQL is called that is explained without being registered: no view can have the name."""
 
 
 def explain(engine: Engine, view: str) -> Explanation:
-    """Explain a registered view."""
+    """Explain a registered view; nothing of it needs Spark."""
     engine.refresh()
     name = engine.catalog.view_name(view)
-    program = engine.catalog.program(name)
-    nodes: list[NodeVerdict] = []
-    _verdicts(program.plan, 0, nodes)
-    reads: list[str] = []
-    statements: list[str] = []
-    for stage in program.stages:
-        dirty = frozenset(stage.stage.body.relations)
-        catalog = stage_catalog(program, engine.catalog.schemas())
-        finder = ReachFinder(catalog, dirty)
-        if isinstance(stage.stage.top, Partitioned):
-            reach = finder.of_parts(stage.stage.body, stage.stage.top.partition)
-        else:
-            reach = finder.of_delta(stage.stage.body)
-        reads += [str(hop) for hop in reach.hops]
-        reads += [f"{relation} in full: {why}" for relation, why in reach.full.items()]
-        lowering = Lowering(catalog, node_types(program), dirty)
-        statements += _statements(stage, lowering, program)
-    upto = engine.history.states[name].upto
-    last = engine.history.commits.get(upto, {}).get("views", {}).get(name, {}).get("ways", {})
+    definition = engine.history.views[name]
+    return _explain(engine, engine.catalog.program(name), definition.require)
+
+
+def explain_sql(engine: Engine, sql: str, name: str = UNNAMED) -> Explanation:
+    """Explain SQL as if it were registered; raises what registering it would."""
+    engine.refresh()
+    with engine.catalog.trying(name):
+        engine.draft(name, sql)
+        return _explain(engine, engine.catalog.program(name), "")
+
+
+def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
+    schemas = engine.catalog.schemas()
+    costs = _costs(engine, program.name)
+    ways = _ways(engine, program.name)
+    catalog = stage_catalog(program, schemas)
+    steps = tuple(_step(engine, program, stage, catalog, ways) for stage in program.stages)
+    tree = _Tree(program, steps).node(program.plan, 0)
+    reasons = costs_more(program, schemas)
     return Explanation(
-        name,
-        program.fingerprint,
-        normalised_sql(engine, program),
-        tuple(nodes),
-        tuple(dict.fromkeys(reads)) or ("its changes only",),
-        tuple(statements),
-        tuple(f"{relation}: {way}" for relation, way in last.items()),
+        view=program.name,
+        fingerprint=program.fingerprint,
+        require=require,
+        verdict=worst([each.verdict for each in tree.walk()]),
+        normalised=normalised_sql(engine, program),
+        tree=tree,
+        steps=steps,
+        last=costs,
+        why_not=tuple(WhyNot.of(verdict, each) for verdict, each in reasons),
     )
 
 
-def _statements(stage: StageProgram, lowering: Lowering, program: ViewProgram) -> list[str]:
+class _Tree:
+    """The plan with what is known of each node."""
+
+    def __init__(self, program: ViewProgram, steps: tuple[Step, ...]) -> None:
+        self._steps = {each.step: each for each in steps}
+        self._owned = steps_by_node(program)
+        self._reads = [read for each in steps for read in each.reads]
+
+    def node(self, node: Node, depth: int) -> ExplainedNode:
+        verdict = verdict_of(node)
+        names = self._owned.get(id(node), ())
+        steps = [self._steps[name] for name in names]
+        reads = []
+        if isinstance(node, Scan):
+            reads = [each for each in self._reads if each.relation == node.relation]
+            full = next((each for each in reads if each.how == FULL), None)
+            if full is not None:
+                verdict = Verdict(IN_FULL, full.reason)
+        return ExplainedNode(
+            node=label_of(node),
+            verdict=verdict.verdict,
+            reason=verdict.reason,
+            keys=keys_of(node),
+            steps=tuple(names),
+            state=tuple(trace for step in steps for trace in step.state),
+            reads=tuple(dict.fromkeys(reads)),
+            last=tuple(f"{step.step}: {step.last}" for step in steps if step.last),
+            depth=depth,
+            inputs=tuple(self.node(each, depth + 1) for each in node.inputs),
+        )
+
+
+def _step(
+    engine: Engine,
+    program: ViewProgram,
+    stage: StageProgram,
+    catalog: Mapping[str, Schema],
+    ways: Mapping[str, str],
+) -> Step:
+    relation = stage.stage.relation
+    top = stage.stage.top
+    dirty = frozenset(stage.stage.body.relations)
+    lowering = Lowering(catalog, node_types(program), dirty)
+    return Step(
+        step=relation,
+        node="the view's rows" if top is None else label_of(top),
+        keys=stage.stage.keys,
+        state=tuple(_kept(engine, stage)),
+        reads=reads_of(stage, catalog),
+        last=ways.get(relation, ""),
+        statements=tuple(_statements(stage, lowering)),
+    )
+
+
+def _kept(engine: Engine, stage: StageProgram) -> list[KeptTrace]:
+    """The traces of a step, with their size where they are there already."""
+    relation, keys = stage.stage.relation, stage.stage.keys
+    wanted = [("state", "accumulators")] if stage.stage.aggregate is not None else []
+    wanted += [("rows", "rows")] if stage.stage.keeps_rows else []
+    found = []
+    for folder, holds in wanted:
+        name, trace = engine.layout.stored(relation, folder)
+        size: tuple[int | None, int | None] = (None, None)
+        if trace is not None:
+            files = trace.files(engine.history.committed)
+            size = (sum(file.rows for file in files), len(files))
+        found.append(KeptTrace(name, holds, keys, *size))
+    return found
+
+
+def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     body = stage.stage.body
     if stage.stage.aggregate is None:
         if stage.stage.top is None:
@@ -135,46 +157,33 @@ def _statements(stage: StageProgram, lowering: Lowering, program: ViewProgram) -
     return [text_of(query, pretty=True) for query in found if query is not None]
 
 
-def _verdicts(node: Node, depth: int, found: list[NodeVerdict]) -> None:
-    found.append(NodeVerdict(_label(node), *_verdict(node), depth))
-    for child in node.inputs:
-        _verdicts(child, depth + 1, found)
+def _ways(engine: Engine, view: str) -> Mapping[str, str]:
+    state = engine.history.states.get(view)
+    body = engine.history.commits.get(state.upto, {}) if state else {}
+    found: Mapping[str, str] = body.get("views", {}).get(view, {}).get("ways", {})
+    return found
 
 
-def _verdict(node: Node) -> tuple[str, str]:
-    if isinstance(node, Aggregate):
-        extremes = [call.function for call in node.calls if call.function in ("MIN", "MAX")]
-        if extremes:
-            names = " and ".join(sorted(set(extremes)))
-            reason = f"sums fold; {names} recomputed for groups whose extreme is deleted"
-            return "incremental, affected keys only on deletion", reason
-        return "incremental", "accumulators fold the change, changed groups only"
-    if isinstance(node, Partitioned):
-        if not node.partition:
-            return "recomputed", "there is one partition, of all rows"
-        return "affected keys only", f"recomputed for changed {', '.join(node.partition)}"
-    for kind, verdict in VERDICTS.items():
-        if isinstance(node, kind):
-            return verdict
-    return "incremental", "linear: the changes of its branches, one after the other"
-
-
-def _label(node: Node) -> str:
-    if isinstance(node, Scan):
-        return f"scan {node.relation}"
-    if isinstance(node, Filter):
-        return f"filter {node.predicate.sql}"
-    if isinstance(node, Aggregate):
-        keys = ", ".join(name for name, _ in node.keys) or "nothing"
-        calls = ", ".join(call.text for call in node.calls)
-        return f"aggregate by {keys}: {calls}" if calls else f"aggregate by {keys}"
-    if isinstance(node, Join):
-        conditions = " AND ".join(condition.sql for condition in node.conditions)
-        return f"join on {conditions}" if conditions else "cross join"
-    if isinstance(node, Project):
-        return f"project {', '.join(node.columns)}"
-    return type(node).__name__.lower()
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
+def _costs(engine: Engine, view: str) -> tuple[TickCost, ...]:
+    """The newest tick of a view, and the newest that was not skipped if that is another."""
+    found: list[TickCost] = []
+    for tick in sorted(engine.history.commits, reverse=True):
+        body = engine.history.commits[tick]
+        entry = body["views"].get(view)
+        if entry is None or (found and entry["skipped"]):
+            continue
+        found.append(
+            TickCost(
+                tick=tick,
+                logical_time=body["logical_time"],
+                duration_ms=entry["duration_ms"],
+                rows_out=entry["rows_out"],
+                deletions=entry["deletions"],
+                rows=entry["rows"],
+                skipped=entry["skipped"],
+                hydrated=entry["hydrated"],
+            )
+        )
+        if not entry["skipped"]:
+            break
+    return tuple(found)

@@ -51,6 +51,13 @@ class Layout:
         """The accumulators of a node."""
         return self._trace((*_folder(relation), "state"), schema, key)
 
+    def stored(self, relation: str, folder: str) -> tuple[str, Trace | None]:
+        """Where a trace of a view, or of a node inside it, is, and the trace if it is there."""
+        parts = (*_folder(relation), folder)
+        location = self.root.child(*parts)
+        found = Trace.open(location) if location.exists("_delta_log") else None
+        return "/".join(parts), found
+
     @property
     def commits(self) -> int:
         """Delta commits made to traces by this process."""

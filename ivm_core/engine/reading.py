@@ -9,6 +9,7 @@ from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
 from ivm_core.model.errors import OutOfRange, UnknownName, Unsupported
+from ivm_core.model.names import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,7 +79,8 @@ class Reader:
             if stored.casefold() == wanted:
                 return stored, schema
         there = ", ".join(schemas) or "none"
-        raise UnknownName(f"there is no view or source {name!r}", fix=f"there are: {there}")
+        fix = f"{did_you_mean(name, schemas)}there are: {there}"
+        raise UnknownName(f"there is no view or source {name!r}", fix=fix)
 
     def trace(self, name: str) -> Trace:
         """The rows of a view or fed source."""

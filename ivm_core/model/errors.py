@@ -272,6 +272,12 @@ class NotIncremental(Refusal):
     verdict = "can't be kept as a view"
 
 
+class CostsMore(NotIncremental):
+    """A node that can't do with the change alone, in a view that is required to."""
+
+    verdict = "is not incremental"
+
+
 # --- InternalError -------------------------------------------------------------------------------
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InvalidName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 WEIGHT = "_weight"
 TICK = "_tick"
@@ -35,6 +40,13 @@ _UNSTORABLE = {
 def quote(identifier: str) -> str:
     """The identifier in backticks, for Spark SQL and DDL; anything can be quoted."""
     return "`" + identifier.replace("`", "``") + "`"
+
+
+def did_you_mean(name: object, among: Iterable[str]) -> str:
+    """`did you mean totals? ` where a known name is near the given one; else nothing."""
+    known = {each.casefold(): each for each in among}
+    near = get_close_matches(name.casefold(), known, n=3) if isinstance(name, str) else []
+    return f"did you mean {' or '.join(known[each] for each in near)}? " if near else ""
 
 
 def check_relation_name(name: str, kind: str) -> str:

@@ -249,8 +249,8 @@ def test_a_view_that_another_process_has_declared_meanwhile_is_not_declared_twic
     late = IncrementalFlow.open(place, spark)
     draft = Engine._draft
 
-    def slow(engine: Engine, name: str, sql: str) -> None:
-        draft(engine, name, sql)
+    def slow(engine: Engine, name: str, sql: str, require: str) -> None:
+        draft(engine, name, sql, require)
         if engine is late._engine and "v" not in engine.history.views:
             with IncrementalFlow.open(place, spark) as other:
                 other.register_view("v", "SELECT x FROM a")
