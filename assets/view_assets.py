@@ -13,8 +13,10 @@ from dagster import (
     multi_asset,
 )
 
+from ivm_core.api.declaration import DeclaredSource
 from ivm_core.api.frontier import read_frontier
 from ivm_core.api.outline import ViewOutline
+from ivm_core.api.view_file import read_header
 from tideview.assets.certificate_metadata import (
     column_schema,
     source_metadata,
@@ -25,7 +27,7 @@ from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import DATA_VERSION_TAG, asset_key, pool
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
-from tideview.resources.pipeline_folder import Pipeline, Source, leading_comment
+from tideview.resources.pipeline_folder import Pipeline
 
 VIEW_KINDS = {"spark", "delta", "sql"}
 SOURCE_KINDS = {"delta"}
@@ -95,7 +97,7 @@ def _view_spec(pipeline: Pipeline, view: ViewOutline) -> AssetSpec:
         asset_key(pipeline, view.name),
         deps=[asset_key(pipeline, read) for read in view.reads],
         description="\n\n".join(
-            part for part in (leading_comment(view.sql), sql_blocks([view.sql])) if part
+            part for part in (read_header(view.sql).description, sql_blocks([view.sql])) if part
         ),
         group_name=pipeline.name,
         code_version=view.fingerprint,
@@ -103,7 +105,7 @@ def _view_spec(pipeline: Pipeline, view: ViewOutline) -> AssetSpec:
     )
 
 
-def _source_spec(pipeline: Pipeline, source: Source) -> AssetSpec:
+def _source_spec(pipeline: Pipeline, source: DeclaredSource) -> AssetSpec:
     return AssetSpec(
         asset_key(pipeline, source.name),
         description=source.description or None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tideview.resources.pipeline_folder import Source
+    from ivm_core.api.declaration import DeclaredSource
 
 Row = tuple[Any, ...]
 _GONE = "_gone"
@@ -29,7 +29,7 @@ _GONE = "_gone"
 class Inbox:
     """The Delta table of one source."""
 
-    source: Source
+    source: DeclaredSource
     path: Path
 
     def make(self) -> None:

@@ -368,6 +368,12 @@ class IncrementalFlow:
         """Names of the views, in order of registration."""
         return tuple(self._engine.history.views)
 
+    def source_schema(self, name: str) -> tuple[Schema, tuple[str, ...]]:
+        """Columns and primary key of a source; `UnknownName` with what there is."""
+        engine = self._engine
+        source = engine.history.sources[engine.catalog.source_name(name)]
+        return source.schema, source.primary_key
+
     def close(self) -> None:
         """Let others write. A Spark session that was given stays as it is."""
         if not self._closed:

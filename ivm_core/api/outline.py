@@ -29,6 +29,8 @@ class ViewText:
     name: str
     sql: str
     where: str
+    require: str = ""
+    """What it must be to be registered; empty for anything."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class ViewOutline:
     columns: tuple[str, ...]
     fingerprint: str
     """Identity of the parsed query and of its sources' columns: layout and comments don't count."""
+    require: str = ""
 
 
 def outline_views(
@@ -64,7 +67,9 @@ def outline_views(
         declared = "; ".join(f"{s}: {sources[s].ddl}" for s in parsed.reads if s in sources)
         content = f"{parsed.plan.text} | {declared}"
         fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
-        outlines.append(ViewOutline(name, text.sql, parsed.reads, columns, fingerprint))
+        outlines.append(
+            ViewOutline(name, text.sql, parsed.reads, columns, fingerprint, text.require)
+        )
     return tuple(outlines)
 
 
@@ -85,7 +90,7 @@ def _check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -
 def reading_order(views: Mapping[str, ViewText]) -> list[str]:
     """Names of the views, inputs first; a circle is a `UserError`."""
     spelled = {name.casefold(): name for name in views}
-    reads = {name: _views_in(text, spelled) for name, text in views.items()}
+    reads = {name: views_in(text, spelled) for name, text in views.items()}
     ordered: dict[str, None] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -106,7 +111,7 @@ def reading_order(views: Mapping[str, ViewText]) -> list[str]:
     return list(ordered)
 
 
-def _views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:
+def views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:
     """Views whose names stand where tables do, unless a CTE of the query has that name."""
     tree = parse_statement(text.sql, text.where)
     own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}

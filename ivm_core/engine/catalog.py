@@ -122,24 +122,11 @@ class Catalog:
         """Views that are drafted within can be read by the next; afterwards they are forgotten."""
         try:
             yield self._drafts
-        except BaseException:
+        finally:
             for name in self._drafts:
-                self._programs.pop(name, None)
-            raise
-        finally:
+                if name not in self._history.views:
+                    self._programs.pop(name, None)
             self._drafts = {}
-
-    @contextmanager
-    def trying(self, name: str) -> Iterator[None]:
-        """A draft under this name, which may be taken, is as if it had never been afterwards."""
-        before = self._programs.pop(name, None)
-        try:
-            with self.drafting():
-                yield
-        finally:
-            self._programs.pop(name, None)
-            if before is not None:
-                self._programs[name] = before
 
     def draft(
         self,

@@ -43,12 +43,17 @@ def explain(engine: Engine, view: str) -> Explanation:
     return _explain(engine, engine.catalog.program(name), definition.require)
 
 
-def explain_sql(engine: Engine, sql: str, name: str = UNNAMED) -> Explanation:
+def explain_sql(engine: Engine, sql: str) -> Explanation:
     """Explain SQL as if it were registered; raises what registering it would."""
     engine.refresh()
-    with engine.catalog.trying(name):
-        engine.draft(name, sql)
-        return _explain(engine, engine.catalog.program(name), "")
+    with engine.catalog.drafting():
+        return explain_draft(engine, UNNAMED, sql)
+
+
+def explain_draft(engine: Engine, name: str, sql: str, require: str = "") -> Explanation:
+    """Explain a view that becomes a draft of the catalog: the next one may read it."""
+    engine.draft(name, sql)
+    return _explain(engine, engine.catalog.program(name), require)
 
 
 def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:

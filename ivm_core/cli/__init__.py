@@ -1,0 +1,1 @@
+"""The command-line tool `tideview`: one file a subcommand, `main.py` puts them together."""

@@ -1,0 +1,60 @@
+"""`tideview replay`: the recorded ticks once more, digest by digest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ivm_core.cli.console import ExitCode
+from ivm_core.cli.flows import add_flow, open_flow
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ivm_core.cli.console import Console
+    from ivm_core.engine.replaying import Replay
+
+HELP = "run the recorded ticks again elsewhere and compare; 1 where one differs"
+EXAMPLES = """\
+  tideview replay shop/flow
+  tideview replay shop/flow --from 3 --to 7 --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the subcommand takes."""
+    add_flow(parser)
+    parser.add_argument(
+        "--from", type=int, dest="first", default=1, metavar="TICK", help="compare from here"
+    )
+    parser.add_argument(
+        "--to", type=int, dest="last", metavar="TICK", help="up to here (default: the newest)"
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> ExitCode:
+    """Replay."""
+    with (
+        console.progress("replaying (starts Spark)"),
+        open_flow(options.flow) as flow,
+    ):
+        replay = flow.replay(options.first, options.last)
+    content = {
+        "format": 1,
+        "equal": replay.equal,
+        "deltas": [{**asdict(each), "equal": each.equal} for each in replay.deltas],
+    }
+    console.answer(_text(replay), content)
+    return ExitCode.OK if replay.equal else ExitCode.NO
+
+
+def _text(replay: Replay) -> str:
+    ticks = len({each.tick for each in replay.deltas})
+    lines = [
+        f"tick {each.tick}, view {each.view}: "
+        + (each.problem or f"recorded {each.recorded}, replayed {each.replayed}")
+        for each in replay.deltas
+        if not each.equal
+    ]
+    word = "DIFFERENT" if lines else "equal"
+    return "\n".join([*lines, f"{ticks} ticks, {len(replay.deltas)} deltas replayed: {word}"])
