@@ -368,11 +368,11 @@ class IncrementalFlow:
         """Names of the views, in order of registration."""
         return tuple(self._engine.history.views)
 
-    def source_schema(self, name: str) -> tuple[Schema, tuple[str, ...]]:
-        """Columns and primary key of a source; `UnknownName` with what there is."""
+    def source_columns(self, name: str) -> tuple[str, Schema, tuple[str, ...]]:
+        """A source's own name, columns and primary key; `UnknownName` with what there is."""
         engine = self._engine
         source = engine.history.sources[engine.catalog.source_name(name)]
-        return source.schema, source.primary_key
+        return source.name, source.schema, source.primary_key
 
     def close(self) -> None:
         """Let others write. A Spark session that was given stays as it is."""

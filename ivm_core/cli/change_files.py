@@ -97,6 +97,8 @@ class ChangeFile:
                 self._refuse("a line is one object of column names and values", number)
             rows.append(self._typed(row, types, from_json, number))
             self._lines.append(number)
+        if any(WEIGHT in row for row in rows):
+            rows = [{WEIGHT: 1, **row} for row in rows]
         return rows
 
     def _text_lines(self) -> Iterable[str]:

@@ -81,21 +81,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.ERROR)
     run: Callable[[argparse.Namespace, Console], ExitCode] = options.run
     try:
-        return run(options, console)
+        return int(run(options, console))
     except IvmError as error:
         console.complain(str(error), _content(error))
-        return _code(error)
+        return int(_code(error))
     except BrokenPipeError:
         # whoever read the answer has seen enough; the flush at exit must not complain either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+        return int(ExitCode.OK)
     except KeyboardInterrupt:
         console.note("interrupted")
         return INTERRUPTED
     except Exception as error:
         bug = InternalError(f"{type(error).__name__}: {error}")
         console.complain(f"{traceback.format_exc()}{bug}", _content(bug))
-        return ExitCode.INTERNAL
+        return int(ExitCode.INTERNAL)
 
 
 def parser() -> argparse.ArgumentParser:

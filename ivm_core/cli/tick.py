@@ -79,8 +79,8 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
     ):
         progress.step("reading files")
         batches: dict[str, DeltaBatch] = {}
-        for maker, source, file in files:
-            batch = _batch(flow, maker, source, file)
+        for maker, given, file in files:
+            source, batch = _batch(flow, maker, given, file)
             batches[source] = batches[source] + batch if source in batches else batch
         progress.step("ticking (a first tick starts Spark)")
         summary = flow.tick(
@@ -95,16 +95,18 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _batch(flow: IncrementalFlow, maker: str, source: str, file: ChangeFile) -> DeltaBatch:
-    """The file's rows, checked against the source, so that what is wrong is told with its line."""
-    schema, keys = flow.source_schema(source)
+def _batch(
+    flow: IncrementalFlow, maker: str, given: str, file: ChangeFile
+) -> tuple[str, DeltaBatch]:
+    """The source and the file's rows, bound once here so that a misfit is told with its line."""
+    source, schema, keys = flow.source_columns(given)
     wanted = schema.select(keys) if maker == "delete_keys" and keys else schema
     batch = MAKERS[maker](file.rows(wanted))
     try:
         batch.bind(source, schema, keys)
     except BatchError as error:
         raise file.located(error) from error
-    return batch
+    return source, batch
 
 
 def _split(given: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core import DuplicateName, InvalidName, IvmError, SqlError, UnknownName, Unsupported
+from ivm_core.api.view_file import read_header
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
 from tideview.resources.pipeline_folder import load_pipeline
 
@@ -25,6 +26,21 @@ def test_views_come_inputs_first_with_their_columns(tmp_path: Path) -> None:
         "sales": ("id",),
         "cities": ("customer",),
     }
+
+
+def test_a_view_says_in_its_comment_what_it_must_be(tmp_path: Path) -> None:
+    views = {
+        "a": "-- Who is where.\n-- require: incremental\nSELECT customer FROM cities",
+        "b": "-- require: speed\nSELECT customer FROM cities",
+    }
+    folder = write_pipeline(tmp_path / "till", DECLARATION, {"a": views["a"]})
+    [view] = load_pipeline(folder).views
+    assert view.require == "incremental"
+    assert read_header(view.sql).description == "Who is where."
+    folder = write_pipeline(tmp_path / "other", DECLARATION, views)
+    with pytest.raises(IvmError, match=r"b\.sql, line 1") as refused:
+        load_pipeline(folder)
+    assert "require='speed'" in str(refused.value)
 
 
 def test_a_cte_hides_a_view_of_its_name(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -46,6 +47,78 @@ def test_an_explanation_names_what_is_read_and_how(told: IncrementalFlow) -> Non
     assert "customers" in text
     assert "totals" in text
     assert "last tick" in text
+
+
+def test_an_explanation_is_a_tree_with_keys_state_reads_and_costs(told: IncrementalFlow) -> None:
+    told.register_view(
+        "least",
+        "SELECT c.city, MIN(o.amount) AS m FROM orders o LEFT JOIN customers c "
+        "ON o.customer = c.name GROUP BY c.city",
+        hydrate=True,
+    )
+    told.tick("orders", DeltaBatch.delete_keys([1]))
+    explained = told.explain("least")
+    nodes = {node.node.split(" ")[0]: node for node in explained.nodes}
+    assert explained.tree.depth == 0
+    aggregate = nodes["aggregate"]
+    assert aggregate.verdict == "affected keys only"
+    assert aggregate.keys == ("c.city",)
+    assert [(each.trace, each.holds) for each in aggregate.state] == [
+        ("views/least/node_2/state", "accumulators"),
+        ("views/least/node_2/rows", "rows"),
+    ]
+    assert all(each.stored_rows and each.files for each in aggregate.state)
+    assert nodes["left"].steps == ("least#1",)
+    assert aggregate.last == ("least#2: delta, affected keys recomputed, low gear",)
+    reads = {(each.relation, each.how) for step in explained.steps for each in step.reads}
+    assert ("customers", "limited") in reads
+    assert ("orders", "full") in reads  # by city, which no column of orders is
+    [scan] = [node for node in explained.nodes if node.node == "scan orders"]
+    assert scan.verdict == "read in full"
+    assert [cost.tick for cost in explained.last] == [told.current_tick]
+    assert explained.last[0].duration_ms > 0
+    assert [cost.skipped for cost in told.explain("totals").last] == [False]
+
+
+def test_an_explanation_is_json(told: IncrementalFlow) -> None:
+    explained = told.explain("totals")
+    content = json.loads(explained.to_json())
+    assert content == explained.to_dict()
+    assert set(content) == {
+        "format",
+        "view",
+        "fingerprint",
+        "require",
+        "verdict",
+        "incremental",
+        "normalised",
+        "tree",
+        "steps",
+        "last",
+        "why_not",
+    }
+    assert set(content["tree"]) == {
+        "node",
+        "verdict",
+        "reason",
+        "keys",
+        "steps",
+        "state",
+        "reads",
+        "last",
+        "inputs",
+    }
+    assert [each["step"] for each in content["steps"]] == ["totals#1", "totals"]
+    assert [each["tick"] for each in content["last"]] == [3, 2]
+    assert [each["skipped"] for each in content["last"]] == [True, False]
+
+
+def test_sql_is_explained_without_being_registered(told: IncrementalFlow) -> None:
+    explained = told.explain(sql="SELECT city, COUNT(*) AS n FROM cities GROUP BY city")
+    assert explained.view == "this query"
+    assert explained.last == ()
+    assert explained.statements
+    assert told.views == ("large", "totals", "cities")
 
 
 def test_a_view_without_ticks_is_explained_too(shop: IncrementalFlow) -> None:
