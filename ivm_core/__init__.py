@@ -2,6 +2,7 @@
 
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.flow import IncrementalFlow
+from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.summary import SourceSummary, StepSummary, ViewSummary
 from ivm_core.model.errors import (
     BatchError,
@@ -37,6 +38,7 @@ __all__ = [
     "DefinitionConflict",
     "DeltaBatch",
     "DuplicateName",
+    "Explanation",
     "HistoryLost",
     "IncrementalFlow",
     "InternalError",
@@ -57,5 +59,6 @@ __all__ = [
     "Unsupported",
     "UserError",
     "ViewSummary",
+    "WhyNot",
     "WrongThread",
 ]

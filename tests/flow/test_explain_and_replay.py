@@ -56,7 +56,7 @@ def test_an_explanation_is_a_tree_with_keys_state_reads_and_costs(told: Incremen
         "ON o.customer = c.name GROUP BY c.city",
         hydrate=True,
     )
-    told.tick("orders", DeltaBatch.delete_keys([1]))
+    told.tick("orders", DeltaBatch.delete_keys([2]))
     explained = told.explain("least")
     nodes = {node.node.split(" ")[0]: node for node in explained.nodes}
     assert explained.tree.depth == 0
