@@ -78,14 +78,17 @@ def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
 
 
 class _Tree:
-    """The plan with what is known of each node."""
+    """The plan with what is known of each node; one that is read in several places once."""
 
     def __init__(self, program: ViewProgram, steps: tuple[Step, ...]) -> None:
         self._steps = {each.step: each for each in steps}
         self._owned = steps_by_node(program)
+        self._shown: set[int] = set()
         self._reads = [read for each in steps for read in each.reads]
 
     def node(self, node: Node, depth: int) -> ExplainedNode:
+        is_again = id(node) in self._shown and bool(node.inputs)
+        self._shown.add(id(node))
         verdict = verdict_of(node)
         names = self._owned.get(id(node), ())
         steps = [self._steps[name] for name in names]
@@ -96,7 +99,7 @@ class _Tree:
             if full is not None:
                 verdict = Verdict(IN_FULL, full.reason)
         return ExplainedNode(
-            node=label_of(node),
+            node=f"{label_of(node)}, as above" if is_again else label_of(node),
             verdict=verdict.verdict,
             reason=verdict.reason,
             keys=keys_of(node),
@@ -105,7 +108,7 @@ class _Tree:
             reads=tuple(dict.fromkeys(reads)),
             last=tuple(f"{step.step}: {step.last}" for step in steps if step.last),
             depth=depth,
-            inputs=tuple(self.node(each, depth + 1) for each in node.inputs),
+            inputs=() if is_again else tuple(self.node(each, depth + 1) for each in node.inputs),
         )
 
 

@@ -121,6 +121,16 @@ def test_sql_is_explained_without_being_registered(told: IncrementalFlow) -> Non
     assert told.views == ("large", "totals", "cities")
 
 
+def test_a_query_that_is_read_twice_is_explained_once(told: IncrementalFlow) -> None:
+    levels = ["a AS (SELECT customer AS c, COUNT(*) AS n FROM orders GROUP BY customer)"]
+    for name, below in zip("bc", "ab", strict=True):
+        query = f"SELECT x.c, x.n + y.n AS n FROM {below} x JOIN {below} y ON x.c = y.c"
+        levels.append(f"{name} AS ({query})")
+    explained = told.explain(sql=f"WITH {', '.join(levels)} SELECT c, n FROM c")
+    assert len([node for node in explained.nodes if node.node == "scan orders"]) == 1
+    assert any(node.node.endswith(", as above") for node in explained.nodes)
+
+
 def test_a_view_without_ticks_is_explained_too(shop: IncrementalFlow) -> None:
     assert shop.explain("large").statements
 
