@@ -124,7 +124,7 @@ def physical_names(columns: tuple[str, ...]) -> tuple[str, ...]:
         if "." in column and base.startswith("aggregate_"):
             base = f"key_{base}"
         name, number = base, 2
-        while name.casefold() in {n.casefold() for n in names}:
+        while name.lower() in {n.lower() for n in names}:
             name, number = f"{base}_{number}", number + 1
         names.append(name)
     return tuple(names)

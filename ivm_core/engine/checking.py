@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from ivm_core.compile.lowering import Lowering
@@ -14,6 +17,7 @@ from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
 from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.model.errors import HistoryLost
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.netting import net
 from ivm_core.operators.operator import Form
@@ -21,6 +25,8 @@ from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, NOW
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.compile.program import ViewProgram
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
 
 SHOWN = 20
+GONE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "FileNotFoundException", "DELTA_FILE_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
         actual.select(*negated)
     )
     difference = netted_frame(both, program.schema)
-    with engine.gears.folding():
+    with engine.gears.folding(), _with_all_files(name, upto):
         totals = difference.agg(
             F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))),
             F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))),
@@ -80,6 +87,21 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
         extra,
         tuple(row.asDict(recursive=True) for row in sample),
     )
+
+
+@contextmanager
+def _with_all_files(view: str, tick: int) -> Iterator[None]:
+    """HistoryLost where a source can't be read any more as it was at the view's frontier."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if not any(word in str(error) for word in GONE):
+            raise
+        raise HistoryLost(
+            "files that the query needs are gone: they were vacuumed or deleted",
+            where=f"view {view} at tick {tick}",
+            fix="tick the view, so that it has seen a newer version, and check again",
+        ) from error
 
 
 class Oracle:

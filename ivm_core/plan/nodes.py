@@ -418,7 +418,7 @@ class Generate(Node):
 
 def unique(names: tuple[str, ...], where: str) -> None:
     """InternalError for two columns of one name, whatever their case."""
-    folded = [name.casefold() for name in names]
+    folded = [name.lower() for name in names]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
         raise InternalError(f"{where} with columns of one name: {twice}")

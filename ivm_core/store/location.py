@@ -112,7 +112,13 @@ class Location:
             return arrow_fs.SubTreeFileSystem(self._target, arrow_fs.LocalFileSystem())
         from deltalake.fs import DeltaStorageHandler
 
-        return arrow_fs.PyFileSystem(DeltaStorageHandler(self._target, self.storage_options))
+        try:
+            return arrow_fs.PyFileSystem(DeltaStorageHandler(self._target, self.storage_options))
+        except DeltaError as error:
+            raise UserError(
+                f"{self._target} can't be opened: {error}",
+                fix="give a directory, or the URI of an object store such as s3://bucket/path",
+            ) from error
 
     def exists(self, relative: str = "") -> bool:
         """Whether there is a file or directory."""

@@ -35,6 +35,7 @@ _KEPT_VERSIONS = 4
 _ROW_BYTES = 32
 _COMMIT = re.compile(r"\d{20}\.json")
 _GONE = ("not found", "no such file")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class TableVersions:
@@ -218,7 +219,7 @@ class TableVersions:
                     f"the Delta table at {self.location.uri} can't be read: {error}"
                 ) from error
             raise HistoryLost(
-                f"version {version} of the table can't be read any more: {error}",
+                f"version {version} of the table can't be read any more: {_plain(error)}",
                 self.location.uri,
             ) from error
 
@@ -232,8 +233,14 @@ class TableVersions:
             ):
                 raise
             raise HistoryLost(
-                f"files of version {version} can't be read any more: {error}", self.location.uri
+                f"files of version {version} can't be read any more: {_plain(error)}",
+                self.location.uri,
             ) from error
+
+
+def _plain(error: Exception) -> str:
+    """The text of an error without colours."""
+    return COLOURS.sub("", str(error))
 
 
 def _dataset(table: DeltaTable) -> ds.Dataset:
