@@ -25,3 +25,19 @@ def spark() -> Iterator[SparkSession]:
     session = local_spark("tideview-tests", cores=2)
     yield session
     session.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What long suites compared, as their tests recorded it."""
+    found = [
+        str(value)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, value in report.user_properties
+        if name == "covered"
+    ]
+    if found:
+        terminalreporter.section("covered")
+        for line in sorted(found):
+            terminalreporter.write_line(line)

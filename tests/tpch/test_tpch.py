@@ -23,14 +23,11 @@ if TYPE_CHECKING:
     from tests.tpc.history import History
 
 WHOLE, SMALL = 0.01, 0.001
-TICKS, FEW_TICKS = 20, 3
-TOGETHER_TICKS = 6
+TICKS, FEW_TICKS, TOGETHER_TICKS = 20, 3, 6
 SAMPLE = 2
 NAMES = sorted(queries(WHOLE))
 TODAY = date.today().toordinal() * SAMPLE
 SAMPLED = [NAMES[(TODAY + i) % len(NAMES)] for i in range(SAMPLE)]
-
-Record = "Callable[[str, object], None]"
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +40,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> History:
     return history(SMALL, tmp_path_factory.mktemp("tpch-small"))
 
 
+@pytest.mark.xdist_group("tpch")
 @pytest.mark.parametrize("name", SAMPLED)
 def test_some_queries_over_small_tables(
-    name: str, small: History, tmp_path: Path, spark: SparkSession, record_property: Record
+    name: str,
+    small: History,
+    tmp_path: Path,
+    spark: SparkSession,
+    record_property: Callable[[str, object], None],
 ) -> None:
     sql = queries(SMALL)[name]
     for covered in run_queries({name: sql}, small, FEW_TICKS, tmp_path, spark):
@@ -53,9 +55,14 @@ def test_some_queries_over_small_tables(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_query(
-    name: str, whole: History, tmp_path: Path, spark: SparkSession, record_property: Record
+    name: str,
+    whole: History,
+    tmp_path: Path,
+    spark: SparkSession,
+    record_property: Callable[[str, object], None],
 ) -> None:
     sql = queries(WHOLE)[name]
     first = int(name[1:]) % 2 == 0
@@ -66,8 +73,12 @@ def test_every_query(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 def test_all_queries_in_one_flow(
-    small: History, tmp_path: Path, spark: SparkSession, record_property: Record
+    small: History,
+    tmp_path: Path,
+    spark: SparkSession,
+    record_property: Callable[[str, object], None],
 ) -> None:
     for covered in run_queries(queries(SMALL), small, TOGETHER_TICKS, tmp_path, spark):
-        record_property("covered", f"TPC-H {SMALL} together, {covered}")
+        record_property("covered", f"TPC-H {SMALL}, all in one flow, {covered}")
