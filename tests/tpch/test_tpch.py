@@ -16,6 +16,7 @@ from tests.tpc.run import run_queries
 from tests.tpch.refresh import history
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
