@@ -339,6 +339,14 @@ class IncrementalFlow:
         """Compare a view with its normalised query, run from scratch at the view's frontier."""
         return compare_with_query(self._engine, view)
 
+    def force_diff_based(self, on: bool = True) -> None:
+        """From now on recompute every dirty view in each tick and take the difference, or not.
+
+        A reference for the delta rules: the emitted deltas are the same bit by bit, and the
+        summary says which way was taken. It holds for this object, not for the stored flow.
+        """
+        self._engine.by_difference = on
+
     @_spark_left_alone
     def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivm_core.model.errors import BatchError
+from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, DataType, Decimal, Struct
 from ivm_core.operators.arrow_types import to_arrow
 
@@ -57,7 +58,7 @@ class Place:
         return BatchError(
             f"column {self.column} has a value that is not of its type",
             f"batch for source {self.source}",
-            fix or f"give {of.ddl} values, or NULL",
+            fix or f"give {of.ddl} values{'' if self.column == WEIGHT else ', or NULL'}",
             column=self.column,
             expected=of.ddl,
             got=got,

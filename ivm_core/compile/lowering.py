@@ -8,6 +8,7 @@ from ivm_core.compile.totality import column_type, is_total
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.aggregate import AggregateOperator
+from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.constant import ConstantOperator
 from ivm_core.operators.distinct import DistinctOperator
 from ivm_core.operators.filter import FilterOperator
@@ -20,6 +21,7 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.project import ProjectOperator
 from ivm_core.operators.scan import ScanOperator
 from ivm_core.operators.set_operation import SetOperationOperator
+from ivm_core.operators.sql import negated, union_all
 from ivm_core.operators.top import TopOperator
 from ivm_core.operators.union_all import UnionAllOperator
 from ivm_core.operators.windowed import WindowedOperator
@@ -82,12 +84,14 @@ class Lowering:
         *,
         unsettled: frozenset[str] = frozenset(),
         exact: bool = False,
+        whole: Node | None = None,
     ) -> None:
         """`catalog` has the schema of every scanned relation, `types` those of joins by text.
 
         `unsettled` are relations whose rows before the tick come with rows that are gone and the
         deletions that cancel them. `exact` spells out sums whose value in Spark depends on the
-        order of rows.
+        order of rows. The delta of the `whole` node is all its rows after the tick without all
+        those before it.
         """
         self.dirty = dirty
         self.empty = empty
@@ -95,9 +99,12 @@ class Lowering:
         self.exact = exact
         self._catalog = catalog
         self._types = types
+        self._whole = whole
 
     def render(self, node: Node, form: Form) -> exp.Query | None:
         """The query of a node in a form; None where it is known to be empty."""
+        if form is Form.DELTA and node is self._whole:
+            return self._difference(node)
         operator = next((OPERATORS[kind] for kind in type(node).__mro__ if kind in OPERATORS), None)
         if operator is None:
             raise InternalError(f"no stateless operator renders {type(node).__name__}")
@@ -105,6 +112,12 @@ class Lowering:
         if query is not None:
             _check(node, form, query)
         return query
+
+    def _difference(self, node: Node) -> exp.Query | None:
+        after, before = (self.render(node, form) for form in (Form.NEW, Form.OLD))
+        parts = [] if after is None else [after]
+        parts += [] if before is None else [negated(before)]
+        return consolidated(union_all(parts), self.types(node)) if parts else None
 
     def types(self, node: Node) -> Mapping[str, DataType]:
         """Column types of a node: traced to a relation, or as Spark's analyzer said."""
@@ -127,7 +140,7 @@ class Lowering:
         A join of two changed inputs has such rows, an unsettled relation, and what passes on
         theirs. A relation's own change has none.
         """
-        if form is Form.PLAIN:
+        if form is Form.PLAIN or (form is Form.DELTA and node is self._whole):
             return False
         if isinstance(node, Scan):
             return form is not Form.DELTA and node.relation in self.unsettled

@@ -63,6 +63,8 @@ class Engine:
         self.layout = Layout(root)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
+        self.by_difference = False
+        """Whether ticks recompute dirty views and take the difference."""
         self.history = History()
         self.history.catch_up(self.log.entries)
         self.catalog = Catalog(self.history)
@@ -347,7 +349,13 @@ class Engine:
             self._pull(relations, intent, ways)
             for view in intent["views"]:
                 upto = self.history.states[view].upto
-                results[view] = ViewEvaluation(self.catalog.program(view), relations, upto).run()
+                evaluation = ViewEvaluation(
+                    self.catalog.program(view),
+                    relations,
+                    upto,
+                    by_difference=self.by_difference,
+                )
+                results[view] = evaluation.run()
         except Exception as error:
             self._abort(tick, error)
             if isinstance(error, IvmError):

@@ -18,7 +18,9 @@ from ivm_core.compile.program import node_types, stage_catalog
 from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.high_gear import HighGearRun
 from ivm_core.engine.low_gear import LowGearRun
+from ivm_core.engine.offending import RowFails
 from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.engine.whole import ASKED_FOR, WholeRun, can_be_whole, why_whole
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.engine.relations import Change, TickRelations
     from ivm_core.engine.stage_run import Inlined, StageRun
+    from ivm_core.plan.nodes import Node
 
 
 @dataclass
@@ -44,12 +47,23 @@ class ViewResult:
 class ViewEvaluation:
     """One view in one tick: its stages in order, and what passes between them."""
 
-    def __init__(self, program: ViewProgram, relations: TickRelations, upto: int) -> None:
-        """`upto` is the tick that the view has seen; 0 for a view without rows yet."""
+    def __init__(
+        self,
+        program: ViewProgram,
+        relations: TickRelations,
+        upto: int,
+        *,
+        by_difference: bool = False,
+    ) -> None:
+        """`upto` is the tick that the view has seen; 0 for a view without rows yet.
+
+        With `by_difference` every stage is recomputed and compared with what it was.
+        """
         self.program = program
         self.relations = relations
         self.upto = upto
         self.hydrates = upto == 0
+        self.by_difference = by_difference
         self.catalog = stage_catalog(program, relations.schemas)
         self.types = node_types(program)
         self.inner = {stage.stage.relation: stage for stage in program.stages[:-1]}
@@ -71,13 +85,10 @@ class ViewEvaluation:
             worked = True
             try:
                 run, reason = self._run_stage(stage, dirty)
+            except RowFails as error:
+                raise self._failure(relation, error.__cause__, error.text) from error
             except PySparkException as error:
-                raise TickFailed(
-                    f"the tick can't be evaluated: {spark_message(error)}",
-                    where=f"view {self.program.name}, node {relation}",
-                    view=self.program.name,
-                    cause=type(error).__name__,
-                ) from error
+                raise self._failure(relation, error) from error
             verb = "hydrated" if self.hydrates else run.way
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
             self._changes[relation] = run.change
@@ -91,6 +102,16 @@ class ViewEvaluation:
         result.duration_ms = (time.perf_counter() - started) * 1000
         return result
 
+    def _failure(self, relation: str, error: BaseException | None, row: str = "") -> TickFailed:
+        said = spark_message(error) if isinstance(error, PySparkException) else str(error)
+        return TickFailed(
+            f"the tick can't be evaluated: {said}",
+            where=f"view {self.program.name}, node {relation}",
+            view=self.program.name,
+            cause=type(error).__name__,
+            row=row,
+        )
+
     def change(self, name: str) -> Change | None:
         """A relation's change since this view last looked."""
         if name not in self._changes:
@@ -98,10 +119,12 @@ class ViewEvaluation:
             self._changes[name] = self.relations.localised(change, name)
         return self._changes[name]
 
-    def lowering(self, dirty: frozenset[str], unsettled: frozenset[str]) -> Lowering:
+    def lowering(
+        self, dirty: frozenset[str], unsettled: frozenset[str], whole: Node | None = None
+    ) -> Lowering:
         """The renderer for a set of changed relations."""
         empty = self._empty(dirty)
-        return Lowering(self.catalog, self.types, dirty, empty, unsettled=unsettled)
+        return Lowering(self.catalog, self.types, dirty, empty, unsettled=unsettled, whole=whole)
 
     def has_gone_rows(self, name: str, upto: int) -> bool:
         """Whether the files of a relation may hold rows that are gone, up to a tick."""
@@ -127,6 +150,8 @@ class ViewEvaluation:
         )
 
     def _run_stage(self, stage: StageProgram, dirty: frozenset[str]) -> tuple[StageRun, str]:
+        if self.by_difference and dirty and can_be_whole(self, stage):
+            return self._run(WholeRun(self, stage, dirty)), ASKED_FOR
         reason = self._why_high(stage, dirty)
         if not reason:
             low = LowGearRun(self, stage, dirty)
@@ -136,9 +161,15 @@ class ViewEvaluation:
                 reason = str(large)
             else:
                 return low, ""
-        high = HighGearRun(self, stage, dirty)
-        high.execute()
-        return high, reason
+        why_whole_rows = why_whole(self, stage, dirty) if dirty else ""
+        if why_whole_rows:
+            return self._run(WholeRun(self, stage, dirty)), why_whole_rows
+        return self._run(HighGearRun(self, stage, dirty)), reason
+
+    @staticmethod
+    def _run(run: StageRun) -> StageRun:
+        run.execute()
+        return run
 
     def _why_high(self, stage: StageProgram, dirty: frozenset[str]) -> str:
         total = 0

@@ -11,6 +11,7 @@ from ivm_core.compile.reach import Reach
 from ivm_core.engine.fetching import Fetcher, TooLarge
 from ivm_core.engine.gears import LocalRows
 from ivm_core.engine.layout import weighted
+from ivm_core.engine.offending import rows_or_culprit
 from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
@@ -75,7 +76,7 @@ class LowGearRun(StageRun):
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
         schema = aggregate.state_schema
-        table = self.gears.rows(statement.text, reads, schema)
+        table = rows_or_culprit(self.gears, statement.text, reads, schema)
         self._unstored.append((self._state_trace(aggregate), table))
         return LocalRows(table, schema) if table.num_rows else None
 
@@ -170,11 +171,12 @@ class LowGearRun(StageRun):
         return LocalRows(table, schema) if table.num_rows else None
 
     def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
-        return LocalRows(self.gears.rows(statement.text, reads, schema), schema)
+        return LocalRows(rows_or_culprit(self.gears, statement.text, reads, schema), schema)
 
     def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
         schema = self.stage.output
-        self._emit_rows(net(self.gears.rows(statement.text, reads, weighted(schema)), schema))
+        found = rows_or_culprit(self.gears, statement.text, reads, weighted(schema))
+        self._emit_rows(net(found, schema))
 
     def _emit_rows(self, table: pa.Table) -> None:
         schema = self.stage.output

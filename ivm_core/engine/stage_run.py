@@ -79,7 +79,7 @@ class StageRun(ABC):
         self._unstored: list[tuple[Trace, pa.Table]] = []
         inlined = tuple((name, each.key) for name, each in sorted(view.inlined.items()))
         rendering = (dirty, self.lowering.empty, self.lowering.unsettled)
-        self._key = (stage.stage.relation, self.form, rendering, inlined)
+        self._key: tuple[Hashable, ...] = (stage.stage.relation, self.form, rendering, inlined)
 
     @property
     def gears(self) -> Gears:

@@ -59,3 +59,15 @@ class StepSummary:
     """What was out of the ordinary: announced snapshot differences, repeated batches."""
     recovered: bool = False
     """Whether this finished a tick that was killed."""
+
+    def __str__(self) -> str:
+        """For people: what came in, and a line for each view."""
+        lines = [
+            f"tick {self.tick} at {self.logical_time.isoformat(sep=' ')}: {self.rows_in} rows in, "
+            f"{self.rows_out} out, {self.duration_ms:,.0f} ms"
+        ]
+        width = max((len(name) for name in self.views), default=0)
+        for name, view in self.views.items():
+            said = "skipped" if view.skipped else f"{view.rows_out} rows out"
+            lines.append(f"  {name.ljust(width)}  {said}, {view.rows} rows, digest {view.digest}")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])

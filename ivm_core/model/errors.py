@@ -168,16 +168,24 @@ class TickFailed(UserError):
     default_fix = "correct the data or the view, then tick again"
 
     def __init__(
-        self, what: str, where: str = "", fix: str = "", *, view: str = "", cause: str = ""
+        self,
+        what: str,
+        where: str = "",
+        fix: str = "",
+        *,
+        view: str = "",
+        cause: str = "",
+        row: str = "",
     ) -> None:
-        """Keep the view and the cause as text."""
+        """Keep the view, the cause and an offending row, where one was found, as text."""
         super().__init__(what, where or (f"view {view}" if view else ""), fix)
         self.view = view
         self.cause = cause
+        self.row = row
 
     def __str__(self) -> str:
         """All parts as readable lines."""
-        return _text(self.what, where=self.where, cause=self.cause, fix=self.fix)
+        return _text(self.what, where=self.where, row=self.row, cause=self.cause, fix=self.fix)
 
 
 class NotAFlow(UserError):

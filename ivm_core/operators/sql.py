@@ -114,6 +114,13 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     return result
 
 
+def negated(query: exp.Query) -> exp.Query:
+    """The rows of a query with weights, each with the opposite one."""
+    names = [name for name in query.named_selects if name != WEIGHT]
+    opposite = named(exp.Neg(this=weight()), WEIGHT)
+    return select([*(column(name) for name in names), opposite], query)
+
+
 def number(value: int) -> exp.Expr:
     """An integer literal."""
     literal = exp.Literal.number(abs(value))

@@ -33,6 +33,7 @@ def test_a_view_that_cannot_be_evaluated_fails_the_whole_tick(
     with pytest.raises(TickFailed, match="DIVIDE_BY_ZERO") as caught:
         shares.tick("s", [(3, 30), (4, 0)])
     assert caught.value.view == "share"
+    assert caught.value.row == "s: id = 4, n = 0"
     assert "view share" in str(caught.value)
     assert log_of(shares)[-2:] == [("intent", 2), ("abort", 2)]
     assert shares.current_tick == 1
@@ -119,3 +120,30 @@ def test_an_interrupted_tick_is_finished_by_the_next_one(
     assert rows(shares.snapshot("s", at=2)) == [(1, 10), (2, 20), (3, 30)]
     assert rows(shares.snapshot("n")) == [(10, 1), (20, 1), (30, 1), (40, 1)]
     assert_exact(shares)
+
+
+def test_an_offending_row_is_named_where_one_alone_offends(flow: IncrementalFlow) -> None:
+    flow.register_source("a", "k INT, s STRING")
+    flow.register_source("b", "k INT, y BIGINT")
+    flow.register_view("j", "SELECT a.k, CAST(a.s AS INT) + b.y AS z FROM a JOIN b ON a.k = b.k")
+    flow.register_view("total", "SELECT SUM(y) AS y FROM b")
+    flow.tick({"a": [(k, str(k)) for k in range(9)], "b": [(k, k) for k in range(9)]})
+    with pytest.raises(TickFailed, match="row: a: k = 3, s = 'three'") as caught:
+        flow.tick("a", [(1, "1"), (2, "2"), (3, "three"), (4, "4"), (99, "none")])
+    assert caught.value.view == "j"
+    with pytest.raises(TickFailed) as caught:
+        flow.tick("b", [(100, 2**62), (101, 2**62), (102, 5)])
+    assert (caught.value.view, caught.value.row) == ("total", "")
+    flow.register_view("totals", "SELECT k, SUM(y) AS y FROM b GROUP BY k")
+    with pytest.raises(TickFailed, match="row: group of totals#1: b_k = 7"):
+        flow.tick("b", [(7, 2**62), (7, 2**62), (8, 5)], views=["totals"])
+    assert_exact(flow)
+
+
+def test_a_summary_reads_well(flow: IncrementalFlow) -> None:
+    flow.register_source("a", "k INT")
+    flow.register_view("n", "SELECT COUNT(*) AS n FROM a")
+    told = str(flow.tick("a", [(1,), (2,)])).splitlines()
+    assert told[0].startswith("tick 1 at ")
+    assert "2 rows in, 1 out" in told[0]
+    assert told[1].startswith("  n  1 rows out, 1 rows, digest ")
