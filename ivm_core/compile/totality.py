@@ -107,16 +107,12 @@ def is_total(scalar: Scalar, node: Node, catalog: Mapping[str, Schema]) -> bool:
 
 def _total(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> bool:
     if isinstance(tree, COMPARISONS):
-        sides = (tree.left.unnest(), tree.right.unnest())
-        families = {_family(side, node, catalog) for side in sides}
-        return len(families) == 1 and None not in families
+        return _comparable([tree.left, tree.right], node, catalog)
     if isinstance(tree, exp.Between):
-        parts = (tree.this, tree.args["low"], tree.args["high"])
-        families = {_family(part.unnest(), node, catalog) for part in parts}
-        return len(families) == 1 and None not in families
+        parts = [tree.this, tree.args["low"], tree.args["high"]]
+        return _comparable(parts, node, catalog)
     if isinstance(tree, exp.In) and not tree.args.get("query"):
-        families = {_family(p.unnest(), node, catalog) for p in (tree.this, *tree.expressions)}
-        return len(families) == 1 and None not in families
+        return _comparable([tree.this, *tree.expressions], node, catalog)
     if not isinstance(tree, TOTAL):
         return False
     return all(
@@ -126,6 +122,20 @@ def _total(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> bool:
     )
 
 
+def _comparable(parts: list[exp.Expr], node: Node, catalog: Mapping[str, Schema]) -> bool:
+    """Whether no value is cast to be compared, but for texts that are written out.
+
+    Those are cast once and for all: it fails for every row or for none.
+    """
+    bare = [part.unnest() for part in parts]
+    written = [isinstance(each, exp.Literal) and each.is_string for each in bare]
+    families = [_family(each, node, catalog) for each in bare]
+    others = {each for each, is_text in zip(families, written, strict=True) if not is_text}
+    if None in families:
+        return False
+    return len(others) <= 1 or len(set(families)) == 1
+
+
 def _family(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> str | None:
     if isinstance(tree, exp.Literal):
         return "STRING" if tree.is_string else "number"
@@ -133,6 +143,12 @@ def _family(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> str | 
         return "number"
     if isinstance(tree, exp.Boolean):
         return "BOOLEAN"
+    if isinstance(tree, exp.Add | exp.Sub) and not tree.find(exp.Column):
+        # computed once: it fails for every row or for none
+        families = [_family(side.unnest(), node, catalog) for side in (tree.left, tree.right)]
+        if isinstance(tree.right.unnest(), exp.Interval):
+            return "time" if families[0] == "time" else None
+        return "number" if families == ["number", "number"] else None
     if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):
         kind = tree.to.sql(dialect="spark").upper()
         return FAMILIES.get(kind)

@@ -19,8 +19,7 @@ from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.high_gear import HighGearRun
 from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.offending import RowFails
-from ivm_core.engine.relations import LOCAL_ROWS
-from ivm_core.engine.whole import ASKED_FOR, WholeRun, can_be_whole, why_whole
+from ivm_core.engine.whole import ASKED_FOR, WholeRun, why_whole
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
 
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
     from ivm_core.engine.relations import Change, TickRelations
     from ivm_core.engine.stage_run import Inlined, StageRun
     from ivm_core.plan.nodes import Node
+
+
+HYDRATED_LOCALLY = 20_000
+"""Rows of a first hydration beyond which compiled code is worth its compilation."""
 
 
 @dataclass
@@ -126,6 +129,10 @@ class ViewEvaluation:
         empty = self._empty(dirty)
         return Lowering(self.catalog, self.types, dirty, empty, unsettled=unsettled, whole=whole)
 
+    def knows_before(self, stage: StageProgram) -> bool:
+        """Whether the stage's inputs are all there as they were; of some only the change is."""
+        return not stage.stage.body.relations & set(self.inlined)
+
     def has_gone_rows(self, name: str, upto: int) -> bool:
         """Whether the files of a relation may hold rows that are gone, up to a tick."""
         if name in self.inner:
@@ -150,7 +157,7 @@ class ViewEvaluation:
         )
 
     def _run_stage(self, stage: StageProgram, dirty: frozenset[str]) -> tuple[StageRun, str]:
-        if self.by_difference and dirty and can_be_whole(self, stage):
+        if self.by_difference and dirty and self.knows_before(stage):
             return self._run(WholeRun(self, stage, dirty)), ASKED_FOR
         reason = self._why_high(stage, dirty)
         if not reason:
@@ -183,7 +190,7 @@ class ViewEvaluation:
                 change = self.change(name)
                 if change is not None and change.table is None:
                     return f"{change.count} changes of {name}"
-        return f"{total} rows to read" if total > LOCAL_ROWS else ""
+        return f"{total} rows to read" if total > HYDRATED_LOCALLY else ""
 
     def _rows_now(self, name: str) -> int:
         if name in self.inner:

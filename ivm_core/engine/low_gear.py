@@ -21,6 +21,7 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.top import IS_LAST, PLACE, Candidates
+from ivm_core.plan.nodes import Join
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
     from ivm_core.operators.aggregate import AggregateStatements
     from ivm_core.operators.partitioned import PartitionedStatements
+    from ivm_core.plan.nodes import Node
     from ivm_core.store.trace import Trace
+
+
+MANY_TERMS = 3
 
 
 class LowGearRun(StageRun):
@@ -41,6 +46,18 @@ class LowGearRun(StageRun):
     binds_whole_state = False
     _key_values: Mapping[str, pa.ChunkedArray] = {}
     """Values of affected keys, as the last fetch found them."""
+
+    def _whole(self) -> Node | None:
+        """The rows that a change can reach, before and after, where a join has many changed inputs.
+
+        Then that is two products, where the delta has one an input.
+        """
+        body = self.stage.stage.body
+        if self.view.hydrates or not self.view.knows_before(self.stage):
+            return None
+        joins = (node for node in body.walk() if isinstance(node, Join))
+        terms = [sum(bool(part.relations & self.dirty) for part in join.parts) for join in joins]
+        return body if max(terms, default=0) >= MANY_TERMS else None
 
     def _before(
         self,

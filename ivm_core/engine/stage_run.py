@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.gears import Gears, Rows
     from ivm_core.engine.relations import Change
     from ivm_core.model.schema import Schema
+    from ivm_core.plan.nodes import Node
     from ivm_core.store.trace import Trace
 
 
@@ -71,14 +72,15 @@ class StageRun(ABC):
         self.stage = stage
         self.dirty = dirty
         self.relations = view.relations
-        self.lowering = view.lowering(dirty, self._unsettled())
+        whole = self._whole()
+        self.lowering = view.lowering(dirty, self._unsettled(), whole)
         self.form = Form.NEW if view.hydrates else Form.DELTA
         self.way = "delta"
         self.change: Change | None = None
         self.digest = Digest.zero()
         self._unstored: list[tuple[Trace, pa.Table]] = []
         inlined = tuple((name, each.key) for name, each in sorted(view.inlined.items()))
-        rendering = (dirty, self.lowering.empty, self.lowering.unsettled)
+        rendering = (dirty, self.lowering.empty, self.lowering.unsettled, whole is not None)
         self._key: tuple[Hashable, ...] = (stage.stage.relation, self.form, rendering, inlined)
 
     @property
@@ -214,6 +216,10 @@ class StageRun(ABC):
     def _final(self, query: exp.Query | None) -> exp.Query | None:
         """The last query of a stage, as this gear runs it."""
         return query
+
+    def _whole(self) -> Node | None:
+        """The node whose change is taken as a difference of all its rows."""
+        return None
 
     # --- what statements read ---
 

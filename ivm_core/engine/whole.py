@@ -15,13 +15,14 @@ from ivm_core.engine.layout import weighted
 from ivm_core.operators.operator import Form
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import column, negated, relation, select, union_all, weight
-from ivm_core.plan.nodes import Join, Node
+from ivm_core.plan.nodes import Join
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from ivm_core.compile.program import StageProgram
     from ivm_core.engine.evaluation import ViewEvaluation
+    from ivm_core.plan.nodes import Node
 
 ASKED_FOR = "asked for by force_diff_based()"
 
@@ -32,9 +33,10 @@ class WholeRun(HighGearRun):
     def __init__(self, view: ViewEvaluation, stage: StageProgram, dirty: frozenset[str]) -> None:
         """Prepare to render the stage over all rows of these relations."""
         super().__init__(view, stage, dirty)
-        self.lowering = view.lowering(dirty, self._unsettled(), whole=stage.stage.body)
         self.way = "recomputed and compared"
-        self._key = (*self._key, "whole")
+
+    def _whole(self) -> Node | None:
+        return self.stage.stage.body
 
     def _execute_rows(self) -> None:
         statement = self._rendered("rows", lambda: self._final(self._compared()))
@@ -55,14 +57,9 @@ class WholeRun(HighGearRun):
         return union_all([*([] if after is None else [after]), negated(own)])
 
 
-def can_be_whole(view: ViewEvaluation, stage: StageProgram) -> bool:
-    """Whether the stage's inputs are all there as they were; of some only the change is known."""
-    return not stage.stage.body.relations & set(view.inlined)
-
-
 def why_whole(view: ViewEvaluation, stage: StageProgram, dirty: frozenset[str]) -> str:
     """Why all rows are fewer than those that the delta in files would read; else nothing."""
-    if not can_be_whole(view, stage):
+    if not view.knows_before(stage):
         return ""
     rows = {name: view.relations.row_count(name, view.upto) for name in stage.stage.body.relations}
     by_delta = _read_by_delta(stage.stage.body, rows, dirty)

@@ -16,6 +16,7 @@ CATALOG = {
     "b": parse_schema("x INT, y INT, z BIGINT"),
     "c": parse_schema("y INT, z INT, s STRING"),
     "d": parse_schema("z INT, s STRING"),
+    "e": parse_schema("t DATE, x INT"),
 }
 
 

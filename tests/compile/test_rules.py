@@ -64,9 +64,30 @@ def test_an_equality_of_the_sides_joins_them_even_if_it_may_raise() -> None:
     assert len(join.conditions) == 1
 
 
-def test_what_follows_a_condition_that_may_raise_stays_behind_it() -> None:
-    sql = "SELECT a.x FROM a JOIN b ON a.x = b.x WHERE a.y / a.x > 1 AND b.y > 1"
-    assert len(filters_above_joins(sql)) == 2
+def test_a_condition_that_may_raise_waits_for_all_that_can_not() -> None:
+    sql = "SELECT a.x FROM a, b WHERE a.y / a.x > 1 AND b.y > 1 AND a.x = b.x AND 1 / b.y > 2"
+    assert filters_above_joins(sql) == ["`a.y` / `a.x` > 1", "1 / `b.y` > 2"]
+    (join,) = joins(sql)
+    assert [condition.sql for condition in join.conditions] == ["`a.x` = `b.x`"]
+
+
+def test_constants_can_not_raise_row_by_row() -> None:
+    constant = "CAST('2024-01-01' AS DATE) + INTERVAL 60 DAYS"
+    sql = f"SELECT e.x FROM e, b WHERE e.t < {constant} AND e.t > '2023-01-01' AND e.x = b.x"
+    assert not filters_above_joins(sql)
+
+
+def test_texts_of_a_column_may_not_be_numbers() -> None:
+    assert len(filters_above_joins("SELECT a.x FROM a, b WHERE a.s = 1 AND a.x = b.x")) == 1
+
+
+def test_what_all_alternatives_share_is_a_condition_of_its_own() -> None:
+    sql = "SELECT a.x FROM a, b WHERE (a.x = b.x AND a.y = 1) OR (b.y = 2 AND (a.x = b.x))"
+    (join,) = joins(sql)
+    assert "`a.x` = `b.x`" in [condition.sql for condition in join.conditions]
+    sql = "SELECT a.x FROM a WHERE (a.x = 1 AND a.y = 1) OR a.x = 1"
+    (found,) = (node for node in optimised(sql).walk() if isinstance(node, Filter))
+    assert found.predicate.sql == "`a.x` = 1"
 
 
 def test_a_total_comparison_of_both_sides_is_a_join_condition() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ivm_core.compile.rules.factor_disjunctions import factor_disjunctions
 from ivm_core.compile.rules.flatten_joins import flatten_joins
 from ivm_core.compile.rules.merge_projects import merge_projects
 from ivm_core.compile.rules.place_conditions import place_conditions
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 RULES: tuple[Callable[[Node, Mapping[str, Schema]], Node], ...] = (
     merge_projects,
+    # what alternatives share becomes a conjunct, which is then split off
+    factor_disjunctions,
     split_conjunctions,
     # flattened joins take conditions from all levels, so flattening comes before placing
     flatten_joins,

@@ -2,7 +2,8 @@
 
 A condition goes below if it reads one input and can't raise; into the join if it can't raise, or
 is an equality of one input with another, both without joins of their own; what may raise stays
-above, where phantom pairs have cancelled out.
+above, where phantom pairs have cancelled out, in the order written. It sees fewer rows the more the
+others take away, so that those go first wherever they stand.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ def place_conditions(plan: Node, catalog: Mapping[str, Schema]) -> Node:
         for predicate in reversed(stack):
             owners = {below.part_of(column) for column in predicate.columns}
             total = is_total(predicate, below, catalog)
-            if total and len(owners) == 1 and not above:
+            if total and len(owners) == 1:
                 owner = owners.pop()
                 parts[owner] = Filter(parts[owner], predicate)
-            elif _is_join_condition(predicate, below, total=total) and not above:
+            elif _is_join_condition(predicate, below, total=total):
                 conditions.append(predicate)
             else:
                 above.append(predicate)
