@@ -45,7 +45,7 @@ def test_comparisons_within_a_family_are_total(predicate: str) -> None:
         "a.s > DATE '2024-01-01'",
         "a.s IN (1, 2)",
         "upper(a.s) = 'X'",
-        "a.x BETWEEN '1' AND 2",
+        "a.s BETWEEN '1' AND 2",
         "CASE WHEN a.x = 1 THEN a.y / 0 = 1 ELSE TRUE END",
     ],
 )
