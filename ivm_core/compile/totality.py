@@ -65,6 +65,16 @@ FAMILIES = {
 }
 
 
+SAFE_CALLS: dict[str, tuple[str, str | None]] = {
+    **dict.fromkeys(["upper", "lower", "reverse"], ("STRING", "STRING")),
+    **dict.fromkeys(
+        ["year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekofyear"],
+        ("time", "number"),
+    ),
+}
+"""Functions of one argument that can't raise: the family that they take, and what they give."""
+
+
 def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataType | None:
     """The type of a column that comes unchanged from a relation; None when it is computed."""
     if isinstance(node, Scan):
@@ -113,6 +123,11 @@ def _total(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> bool:
         return _comparable(parts, node, catalog)
     if isinstance(tree, exp.In) and not tree.args.get("query"):
         return _comparable([tree.this, *tree.expressions], node, catalog)
+    if isinstance(tree, exp.Like):
+        # a backslash in front of the wrong character raises
+        pattern = tree.expression
+        plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.this
+        return plain and _family(tree.this.unnest(), node, catalog) == "STRING"
     if not isinstance(tree, TOTAL):
         return False
     return all(
@@ -143,16 +158,39 @@ def _family(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> str | 
         return "number"
     if isinstance(tree, exp.Boolean):
         return "BOOLEAN"
-    if isinstance(tree, exp.Add | exp.Sub) and not tree.find(exp.Column):
-        # computed once: it fails for every row or for none
-        families = [_family(side.unnest(), node, catalog) for side in (tree.left, tree.right)]
-        if isinstance(tree.right.unnest(), exp.Interval):
-            return "time" if families[0] == "time" else None
-        return "number" if families == ["number", "number"] else None
     if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):
         kind = tree.to.sql(dialect="spark").upper()
         return FAMILIES.get(kind)
     if isinstance(tree, exp.Column):
         found = column_type(node, tree.name, catalog)
         return None if found is None else FAMILIES.get(found.kind, found.kind)
+    if isinstance(tree, exp.Substring):
+        bounds = (tree.args.get("start"), tree.args.get("length"))
+        whole = all(each is None or each.is_int for each in bounds)
+        return "STRING" if whole and _family(tree.this, node, catalog) == "STRING" else None
+    if isinstance(tree, exp.Add | exp.Sub) and not tree.find(exp.Column):
+        return _family_of_constants(tree, node, catalog)
+    if isinstance(tree, exp.Anonymous):
+        return _family_of_call(tree, node, catalog)
     return None
+
+
+def _family_of_constants(
+    tree: exp.Add | exp.Sub, node: Node, catalog: Mapping[str, Schema]
+) -> str | None:
+    """`2000 + 1`, `DATE'2000-01-01' + INTERVAL 30 DAYS`: the same for every row, real or not."""
+    left = _family(tree.left.unnest(), node, catalog)
+    if isinstance(tree.right, exp.Interval):
+        return left if left == "time" else None
+    right = _family(tree.right.unnest(), node, catalog)
+    return left if left == right == "number" else None
+
+
+def _family_of_call(tree: exp.Anonymous, node: Node, catalog: Mapping[str, Schema]) -> str | None:
+    """What a function that can't raise gives, where its arguments can't either."""
+    name = tree.name.lower()
+    families = {_family(each.unnest(), node, catalog) for each in tree.expressions}
+    if name == "coalesce":
+        return families.pop() if len(families) == 1 else None
+    wanted, given = SAFE_CALLS.get(name, ("", None))
+    return given if families == {wanted} else None
