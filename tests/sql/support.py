@@ -81,7 +81,7 @@ Not maintained
 COSTS = {
     "incremental": "the change and what it touches",
     "affected keys only": "all rows of the changed keys",
-    "read in full": "the change, beside a relation in full",
+    "read in full": "the change, and a relation in full",
     "recomputed": "all rows, when they can be reached",
 }
 HEAD = """# What SQL is maintained, and how
