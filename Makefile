@@ -50,8 +50,8 @@ unit: ## pytest, without the nightly tests
 bench: setup ## the speed tables (long)
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
-nightly: setup ## the tests that are too long for every change
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m nightly --timeout 3600 $(PYTEST_ARGS)
+nightly: setup ## the tests that are too long for every change; stopped, it goes on where it was
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m nightly --timeout 3600 --resume $(PYTEST_ARGS)
 
 ui: setup ## Dagster's web interface on the demo's pipeline, with a feeder that changes its sources
 	exec $(BIN)/python -m tideview.pipelines.ui $(UI_ARGS)

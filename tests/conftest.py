@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.resuming"]
+
 # how long an example takes says more about the machine than about the code
 settings.register_profile("tideview", deadline=None)
 settings.load_profile("tideview")
