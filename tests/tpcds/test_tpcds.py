@@ -26,7 +26,13 @@ QUERIES = {
     path.stem: path.read_text(encoding="utf-8")
     for path in sorted(Path(__file__).with_name("queries").glob("*.sql"))
 }
-LONG = frozenset(["q04", "q05", "q14", "q18", "q49", "q72", "q74", "q75", "q80"])
+LONG = frozenset(
+    [
+        *("q04", "q05", "q06", "q09", "q10", "q14", "q16", "q18", "q22", "q23", "q24", "q27"),
+        *("q31", "q33", "q35", "q36", "q47", "q49", "q54", "q64", "q67", "q72", "q74", "q75"),
+        *("q77", "q78", "q80", "q83", "q87", "q88"),
+    ]
+)
 """Take too long for the ordinary tests."""
 SHORT = [name for name in QUERIES if name not in LONG]
 TICKS, FEW_TICKS = 6, 2
