@@ -88,7 +88,11 @@ def test_a_wrong_declaration_names_file_and_key(
         ({"a": "SELECT customer FROM"}, SqlError, ["a.sql", "line 1"]),
         ({"a": "SELECT customer FROM nowhere"}, UnknownName, ["a.sql, line 1", "nowhere"]),
         ({"a": "SELECT age FROM cities"}, UnknownName, ["a.sql", "age"]),
-        ({"a": "SELECT customer FROM cities SORT BY 1"}, Unsupported, ["a.sql, line 1", "SORT BY"]),
+        (
+            {"a": "SELECT customer FROM cities TABLESAMPLE (5 ROWS)"},
+            Unsupported,
+            ["a.sql, line 1", "TABLESAMPLE"],
+        ),
         ({"a": " \n"}, IvmError, ["a.sql", "empty"]),
         ({"a b": "SELECT customer FROM cities"}, InvalidName, ["a b.sql", "'a b'"]),
         ({"Cities": "SELECT customer FROM sales"}, DuplicateName, ["Cities.sql", "source cities"]),

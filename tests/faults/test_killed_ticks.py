@@ -92,12 +92,17 @@ def test_the_points_cover_every_durable_write_of_a_tick(undisturbed: Undisturbed
 def test_a_tick_killed_at_any_point_ends_as_if_it_had_not_been(
     every: bool, part: int, undisturbed: Undisturbed, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Between the point after a write and the one before the next nothing happens: one will do."""
+    """Between the point after a write and the one before the next nothing happens: one will do.
+
+    Of these one half a day.
+    """
     numbers = [
         number
         for number, name in enumerate(undisturbed.points)
         if every or name.startswith("before:") or number == len(undisturbed.points) - 1
     ]
+    if not every:
+        numbers = numbers[date.today().toordinal() % 2 :: 2]
     wrong = {}
     for number in numbers[part::4]:
         name = undisturbed.points[number]

@@ -5,6 +5,7 @@ What fails here is shrunk and kept as a case in `tests/sql/cases/found.sql`.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-EVERY_TIME = (3, 12, 17, 19, 20, 22)
-"""Seeds that are cheap, and together use every operator."""
+CHEAP = (3, 12, 17, 19, 20, 22)
+"""Seeds that are cheap, and together use every operator; one half a day."""
+TODAY = CHEAP[date.today().toordinal() % 2 :: 2]
 NIGHTLY = range(1000, 1100)
 
 
@@ -34,7 +36,7 @@ def run(seed: int, folder: Path, spark: SparkSession, maker: type[QueryMaker] = 
         raise
 
 
-@pytest.mark.parametrize("seed", EVERY_TIME)
+@pytest.mark.parametrize("seed", TODAY)
 def test_seed(seed: int, tmp_path: Path, spark: SparkSession) -> None:
     run(seed, tmp_path, spark)
 

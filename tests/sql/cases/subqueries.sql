@@ -33,6 +33,22 @@ CREATE VIEW above AS SELECT id, x FROM t WHERE x > (SELECT AVG(y) FROM u);
 CREATE VIEW above_own AS SELECT id, x FROM t WHERE x >= (SELECT MIN(y) FROM u WHERE u.k = t.k);
 CREATE VIEW counts AS SELECT id, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS n, (SELECT SUM(y) + 1 FROM u WHERE u.k = t.k) AS s FROM t;
 CREATE VIEW whole AS SELECT id, (SELECT MAX(y) FROM u) - x AS d FROM t;
+-- tick: rows
+INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (3, NULL, 1), (4, 40, NULL);
+INSERT INTO u VALUES (1, 5), (1, 15), (3, 100);
+-- tick: groups come and go
+DELETE FROM u VALUES (3, 100);
+INSERT INTO u VALUES (2, 20), (NULL, 40);
+-- tick: both sides
+DELETE FROM t VALUES (1, 10, 1);
+INSERT INTO t VALUES (5, 5, 2);
+DELETE FROM u VALUES (1, 5), (1, 15);
+-- tick: nothing is left on the right
+DELETE FROM u VALUES (2, 20), (NULL, 40);
+
+-- case: truths and values of subqueries elsewhere
+CREATE SOURCE t (id INT, x INT, k INT);
+CREATE SOURCE u (k INT, y INT);
 CREATE VIEW flags AS SELECT id, EXISTS (SELECT 1 FROM u WHERE u.k = t.k) AS e, x IN (SELECT y FROM u) AS i, x NOT IN (SELECT y FROM u WHERE y <> 15) AS o FROM t;
 CREATE VIEW either AS SELECT id FROM t WHERE x > 30 OR EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
 CREATE VIEW groups AS SELECT k, SUM(x) AS s FROM t GROUP BY k HAVING SUM(x) > (SELECT MIN(y) FROM u);

@@ -55,7 +55,7 @@ SELECT window(ts, '1 month') AS w, COUNT(*) AS n FROM t GROUP BY window(ts, '1 m
 SELECT id FROM range(CAST('5' AS INT));
 -- refused: Unsupported | PIVOT with a count beside max | depends on the types | COUNT(*) FILTER
 SELECT * FROM (SELECT id, s FROM t) PIVOT (COUNT(*) AS n, MAX(id) AS m FOR s IN ('a', 'b'));
--- refused: Unsupported | PIVOT without names | SUM(x) names no column
+-- refused: InvalidName | a_sum(x)
 SELECT * FROM (SELECT id, x, s FROM t) PIVOT (SUM(x), MIN(x) FOR s IN ('a' AS a));
 -- refused: Unsupported | LIMIT of rows that are sorted in parts
 SELECT id FROM t SORT BY id LIMIT 5;
