@@ -126,7 +126,7 @@ class Subqueries:
             self._waiting.append((name, found))
             listed = found.this.unnest() if isinstance(found, exp.Not) else found
             if isinstance(listed, exp.In):
-                self.operands.append(internal(listed.this))
+                self.operands += [internal(each) for each in _operands(listed)]
             place = exp.column(exp.to_identifier(name, quoted=True))
             if found is tree:
                 tree = place
@@ -146,7 +146,10 @@ class Subqueries:
         for name, found in waiting:
             listed = found.this.unnest() if isinstance(found, exp.Not) else found
             if isinstance(listed, exp.In):
-                listed.set("this", next(operands).copy())
+                bound_ones = [next(operands).copy() for _ in _operands(listed)]
+                is_tuple = isinstance(listed.this.unnest(), exp.Tuple)
+                value = exp.Tuple(expressions=bound_ones) if is_tuple else bound_ones[0]
+                listed.set("this", value)
             node = self._with_value(node, found, name)
         return node
 
@@ -397,3 +400,9 @@ class Subqueries:
 def _has_aggregates(query: exp.Expr) -> bool:
     """Whether a correlated query has one row for each outer row, whatever there is to read."""
     return is_correlated(query) and bool(aggregate_calls(list(query.expressions)))
+
+
+def _operands(membership: exp.In) -> list[exp.Expr]:
+    """What stands before IN, column by column for a tuple."""
+    tree = membership.this.unnest()
+    return list(tree.expressions) if isinstance(tree, exp.Tuple) else [tree]
