@@ -264,7 +264,7 @@ def _charged(lines: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
 
 def _typed(name: str, columns: Mapping[str, object]) -> pa.Table:
     schema = arrow_schema(parse_schema(SCHEMAS[name]))
-    count = len(next(iter(columns.values())))  # type: ignore[arg-type]
+    count = len(next(iter(columns.values())))
     arrays = []
     for field in schema:
         given = columns[field.name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -79,9 +80,18 @@ class ViewProgram:
         """Columns of the view."""
         return self.stages[-1].output
 
+    @cached_property
     def column_types(self) -> dict[str, dict[str, DataType]]:
-        """The book over the nodes of the whole plan."""
+        """The book over the nodes of the whole plan: column types by node text."""
         return _booked(self.plan, self.types)
+
+    @cached_property
+    def stage_types(self) -> dict[str, dict[str, DataType]]:
+        """The same over the nodes of all stages."""
+        found: dict[str, dict[str, DataType]] = {}
+        for stage in self.stages:
+            found |= _booked(stage.stage.body, self.types)
+        return found
 
     @property
     def fingerprint(self) -> str:
@@ -124,14 +134,6 @@ def compile_view(
     reads = tuple(sorted(plan.relations - set(CLOCKS)))
     clocks = tuple(sorted(plan.relations & set(CLOCKS)))
     return ViewProgram(name, sql, plan, tuple(programs), reads, clocks, types.book)
-
-
-def node_types(program: ViewProgram) -> dict[str, dict[str, DataType]]:
-    """The book as the lowering wants it: column types by node text."""
-    found: dict[str, dict[str, DataType]] = {}
-    for stage in program.stages:
-        found |= _booked(stage.stage.body, program.types)
-    return found
 
 
 def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType]]:
@@ -246,4 +248,4 @@ def _cast(scalar: Scalar, wanted: DataType) -> Scalar:
     return scalar_of(exp.cast(tree_of(scalar), wanted.ddl, dialect="spark"))
 
 
-__all__ = ["Aggregate", "Analyser", "StageProgram", "ViewProgram", "compile_view", "node_types"]
+__all__ = ["Aggregate", "Analyser", "StageProgram", "ViewProgram", "compile_view"]

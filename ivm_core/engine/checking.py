@@ -178,14 +178,14 @@ class Oracle:
 
 def recompute_sql(engine: Engine, program: ViewProgram) -> str:
     """The normalised query, with exact sums spelled out where Spark's own depend on row order."""
-    lowering = Lowering(engine.catalog.schemas(), program.column_types(), exact=True)
+    lowering = Lowering(engine.catalog.schemas(), program.column_types, exact=True)
     query = lowering.render(program.plan, Form.PLAIN)
     return "" if query is None else text_of(query)
 
 
 def normalised_sql(engine: Engine, program: ViewProgram) -> str:
     """The normalised query, as people read it."""
-    query = Lowering(engine.catalog.schemas(), program.column_types()).render(
+    query = Lowering(engine.catalog.schemas(), program.column_types).render(
         program.plan, Form.PLAIN
     )
     return "" if query is None else text_of(query, pretty=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 
 from ivm_core.compile.lowering import Lowering
-from ivm_core.compile.program import node_types, stage_catalog
+from ivm_core.compile.program import stage_catalog
 from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.high_gear import HighGearRun
 from ivm_core.engine.low_gear import LowGearRun
@@ -68,7 +68,7 @@ class ViewEvaluation:
         self.hydrates = upto == 0
         self.by_difference = by_difference
         self.catalog = stage_catalog(program, relations.schemas)
-        self.types = node_types(program)
+        self.types = program.stage_types
         self.inner = {stage.stage.relation: stage for stage in program.stages[:-1]}
         self.inlined: dict[str, Inlined] = {}
         self._changes: dict[str, Change | None] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ivm_core.compile.lowering import Lowering
-from ivm_core.compile.program import node_types, stage_catalog
+from ivm_core.compile.program import stage_catalog
 from ivm_core.compile.steps import FULL, reads_of, steps_by_node
 from ivm_core.compile.verdicts import IN_FULL, Verdict, keys_of, label_of, verdict_of, worst
 from ivm_core.engine.checking import normalised_sql
@@ -122,7 +122,7 @@ def _step(
     relation = stage.stage.relation
     top = stage.stage.top
     dirty = frozenset(stage.stage.body.relations)
-    lowering = Lowering(catalog, node_types(program), dirty)
+    lowering = Lowering(catalog, program.stage_types, dirty)
     return Step(
         step=relation,
         node="the view's rows" if top is None else label_of(top),

@@ -9,7 +9,7 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import aggregate_calls, simplified
 from ivm_core.frontend.clauses import Clauses, limited
 from ivm_core.frontend.grouping import aggregated, group_by
-from ivm_core.frontend.outer import Outer, outer_columns, outer_names
+from ivm_core.frontend.outer import Outer, from_clause, outer_columns, outer_names
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
@@ -205,7 +205,7 @@ class Builder:
         outer: Outer | None,
     ) -> tuple[Node, list[exp.Expr]]:
         """What stands in FROM, beside the outer values, and the conditions of its inner joins."""
-        start = tree.args.get("from_") or tree.args.get("from")
+        start = from_clause(tree)
         joins, laterals = tree.args.get("joins") or [], tree.args.get("laterals") or []
         whole = Sources(self, ctes, spelled)
         # a RIGHT JOIN keeps rows of what it joins: outer values come first only if FROM reads them

@@ -121,7 +121,6 @@ WINDOW_FUNCTIONS = frozenset(
         "row_number",
     ]
 )
-TIME_WINDOWS = frozenset(["window_time"])
 GENERATORS = frozenset(
     [
         "collations",

@@ -14,8 +14,10 @@ from sqlglot import exp
 
 from ivm_core.frontend import functions
 from ivm_core.frontend.aggregates import aggregate_calls
+from ivm_core.frontend.outer import relations
 from ivm_core.frontend.spelling import folded
 from ivm_core.model.errors import Unsupported
+from ivm_core.operators.sql import column, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,13 +43,13 @@ def without_orders(tree: exp.Expr) -> exp.Expr:
 
 def with_value_names(tree: exp.Expr) -> exp.Expr:
     """The query with names for the columns of VALUES, those that Spark gives them."""
-    for number, values in enumerate(tree.find_all(exp.Values), 1):
+    for place, values in enumerate(tree.find_all(exp.Values), 1):
         if values.alias_column_names or not values.expressions:
             continue
         first = values.expressions[0]
         width = len(first.expressions) if isinstance(first, exp.Tuple) else 1
-        name = values.alias or f"values_{number}"
-        columns = [exp.to_identifier(f"col{place}") for place in range(1, width + 1)]
+        name = values.alias or f"values_{place}"
+        columns = [exp.to_identifier(f"col{each}") for each in range(1, width + 1)]
         values.set("alias", exp.TableAlias(this=exp.to_identifier(name), columns=columns))
     return tree
 
@@ -60,7 +62,7 @@ def with_ranges(tree: exp.Expr) -> exp.Expr:
             continue
         start, end, step = bounds
         numbers = range(start, end, step)
-        items = [exp.cast(_number(each), "BIGINT") for each in (start, numbers[-1], step)]
+        items = [exp.cast(number(each), "BIGINT") for each in (start, numbers[-1], step)]
         array: exp.Expr = exp.Anonymous(this="SEQUENCE", expressions=items)
         query = exp.select(exp.alias_(exp.Anonymous(this="EXPLODE", expressions=[array]), "id"))
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier("range"))
@@ -95,27 +97,17 @@ def _integer(tree: exp.Expr) -> int | None:
     return int(tree.name) if is_number else None
 
 
-def _number(value: int) -> exp.Expr:
-    literal = exp.Literal.number(abs(value))
-    return exp.Neg(this=literal) if value < 0 else literal
-
-
 def with_star_arguments(tree: exp.Expr, columns_of: Callable[[exp.Expr], list[str]]) -> exp.Expr:
     """The query with `*` as an argument spelled out."""
     for star in list(tree.find_all(exp.Star)):
         select = star.find_ancestor(exp.Select)
         if not is_star_argument(star) or select is None:
             continue
-        start = select.args.get("from_") or select.args["from"]
-        relations = [start.this, *(join.this for join in select.args.get("joins") or ())]
         holder = star.parent if isinstance(star.parent, exp.Column) else star
         only = holder.table if isinstance(holder, exp.Column) else ""
         columns = [
-            exp.column(
-                exp.to_identifier(name, quoted=True),
-                table=exp.to_identifier(relation.alias_or_name, quoted=True),
-            )
-            for relation in relations
+            column(name, relation.alias_or_name)
+            for relation in relations(select)
             if not only or folded(relation.alias_or_name) == folded(only)
             for name in columns_of(relation)
         ]
@@ -164,7 +156,7 @@ def with_generated_names(tree: exp.Expr) -> exp.Expr:
 
 def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
     """The query with the generators of select lists in FROM."""
-    for number, select in enumerate(list(tree.find_all(exp.Select)), 1):
+    for count, select in enumerate(list(tree.find_all(exp.Select)), 1):
         found = [item for item in select.expressions if is_generator(item)]
         if not found:
             continue
@@ -178,7 +170,7 @@ def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
                 reason="it is unnamed, one of many, or beside aggregates or window functions",
                 rewrite="SELECT …, x FROM … LATERAL VIEW explode(xs) name AS x",
             )
-        called = exp.to_identifier(f"generated_{number}", quoted=True)
+        called = exp.to_identifier(f"generated_{count}", quoted=True)
         alias = exp.TableAlias(this=called, columns=[name.copy() for name in names])
         call = (item.this if isinstance(item, exp.Aliases) else item.unalias()).copy()
         is_outer = folded(call.name).endswith("_outer")

@@ -22,7 +22,7 @@ from ivm_core.operators.sql import column, column_scalar, scalar_of, unchanged
 from ivm_core.plan.nodes import Distinct, Match, Node, Project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ivm_core.plan.scalar import Scalar
 
@@ -122,12 +122,22 @@ def _is_within(found: exp.Column, tree: exp.Expr) -> bool:
     return False
 
 
+def relations(select: exp.Select) -> list[exp.Expr]:
+    """What a SELECT reads: what stands first in FROM, and what is joined with it."""
+    start = from_clause(select)
+    first: list[exp.Expr] = [] if start is None else [start.this]
+    return [*first, *(join.this for join in select.args.get("joins") or ())]
+
+
+def from_clause(select: exp.Select) -> exp.From | None:
+    """FROM, under either of the names that it has in a tree."""
+    found: exp.From | None = select.args.get("from_") or select.args.get("from")
+    return found
+
+
 def _aliases(select: exp.Select) -> set[str]:
     """Names of the relations in FROM; those of derived tables are not looked into."""
-    start = select.args.get("from_") or select.args.get("from")
-    waiting: list[exp.Expr] = [] if start is None else [start.this]
-    waiting += [join.this for join in select.args.get("joins") or ()]
-    waiting += select.args.get("laterals") or ()
+    waiting = [*relations(select), *(select.args.get("laterals") or ())]
     found: set[str] = set()
     while waiting:
         relation = waiting.pop()
@@ -136,8 +146,3 @@ def _aliases(select: exp.Select) -> set[str]:
         if isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
             waiting.append(relation.this)
     return found
-
-
-def reads(query: exp.Expr, names: Mapping[str, object]) -> bool:
-    """Whether a query asks for one of the named columns of the query around it."""
-    return any(name in names for name in outer_names(query))

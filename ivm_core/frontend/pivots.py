@@ -19,6 +19,7 @@ from ivm_core.frontend.aggregates import OF_NO_ROWS, aggregate_calls
 from ivm_core.frontend.spelling import folded
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.calls import core, function_name
+from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +56,7 @@ def _pivoted(pivot: exp.Expr, relation: exp.Expr, names: list[str], where: str) 
     field = pivot.args["fields"][0]
     keys = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this]
     used = {folded(c.name) for tree in (*aggregates, *keys) for c in tree.find_all(exp.Column)}
-    rest = [_column(name) for name in names if folded(name) not in used]
+    rest = [column(name) for name in names if folded(name) not in used]
     needs_row = _is_null_without_rows(aggregates, where)
     items: list[exp.Expr] = [*rest]
     for each in field.expressions:
@@ -150,10 +151,10 @@ def _unpivoted(pivot: exp.Expr, relation: exp.Expr, names: list[str], where: str
                 rewrite="UNPIVOT ((v, w) FOR n IN ((a, b), (c, d)))",
             )
         parts: list[exp.Expr] = [exp.Literal.string(field.this.name), exp.Literal.string(name)]
-        for value, column in zip(values, columns, strict=True):
-            parts += [exp.Literal.string(value), column.copy()]
+        for value, each_column in zip(values, columns, strict=True):
+            parts += [exp.Literal.string(value), each_column.copy()]
         structs.append(exp.Anonymous(this="NAMED_STRUCT", expressions=parts))
-    rest = [_column(name) for name in names if folded(name) not in used]
+    rest = [column(name) for name in names if folded(name) not in used]
     array = exp.Anonymous(this="ARRAY", expressions=structs)
     made = [field.this.name, *values]
     alias = exp.TableAlias(
@@ -163,12 +164,12 @@ def _unpivoted(pivot: exp.Expr, relation: exp.Expr, names: list[str], where: str
     lateral = exp.Lateral(
         this=exp.Anonymous(this="INLINE", expressions=[array]), view=True, alias=alias
     )
-    query = exp.Select(expressions=[*rest, *map(_column, made)]).from_(relation)
+    query = exp.Select(expressions=[*rest, *map(column, made)]).from_(relation)
     query.set("laterals", [lateral])
-    derived = exp.Select(expressions=[_column(each.name) for each in query.expressions])
+    derived = exp.Select(expressions=[column(each.name) for each in query.expressions])
     derived = derived.from_(exp.Subquery(this=query, alias=exp.TableAlias(this="?unpivot_rows")))
     if not pivot.args.get("include_nulls"):
-        present = [_column(value).is_(exp.null()).not_() for value in values]
+        present = [column(value).is_(exp.null()).not_() for value in values]
         derived.set("where", exp.Where(this=exp.or_(*present)))
     return derived
 
@@ -183,7 +184,3 @@ def _unpivoted_columns(field: exp.Expr) -> Iterator[tuple[exp.Expr, list[exp.Exp
 
 def _is_tuple(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Tuple)
-
-
-def _column(name: str) -> exp.Column:
-    return exp.column(exp.to_identifier(name, quoted=True))

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ivm_core.frontend import functions
 from ivm_core.frontend.other_ways import GENERATED, ORDERS, is_range, is_star_argument
+from ivm_core.frontend.outer import from_clause
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _is_expanded(star: exp.Star) -> bool:
     """Whether the relations are known that the star stands for."""
     holder = star.parent if isinstance(star.parent, exp.Column) else star
     select = star.find_ancestor(exp.Select)
-    has_from = select is not None and bool(select.args.get("from_") or select.args.get("from"))
+    has_from = select is not None and from_clause(select) is not None
     return has_from and holder.arg_key == "expressions"
 
 

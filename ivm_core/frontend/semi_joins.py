@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.frontend.outer import relations
 from ivm_core.frontend.spelling import folded
 from ivm_core.model.errors import Unsupported
+from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +33,7 @@ def with_exists(
         if any(join.side in ("RIGHT", "FULL") for join in following):
             raise _refusal("a SEMI or ANTI JOIN before a RIGHT or FULL JOIN", where)
         for number, join in enumerate(found, 1):
-            start = select.args.get("from_") or select.args["from"]
-            before = [start.this, *(each.this for each in joins[: joins.index(join)])]
+            before = relations(select)[: joins.index(join) + 1]
             inner = _condition(join, before, columns_of, number)
             _put_first(select, _used(join))
             exists: exp.Expr = exp.Exists(this=inner)
@@ -72,13 +73,14 @@ def _condition(
     alias = exp.to_identifier(f"?joined_{number}", quoted=True)
     whole = exp.Select(expressions=[exp.Star()]).from_(join.this.copy())
     inner = exp.select("1").from_(exp.Subquery(this=whole, alias=exp.TableAlias(this=alias)))
+    owners: dict[str, str] = {}
+    if len(before) > 1:
+        # the first that has a column owns it
+        for each in reversed(before):
+            owners |= dict.fromkeys(map(folded, columns_of(each)), each.alias_or_name)
     for name in using:
-        column = exp.to_identifier(name, quoted=True)
-        owner = next(
-            (each for each in before if folded(name) in map(folded, columns_of(each))), before[0]
-        )
-        left = exp.column(column.copy(), table=exp.to_identifier(owner.alias_or_name, quoted=True))
-        same = exp.EQ(this=left, expression=exp.column(column, table=alias.copy()))
+        owner = owners.get(folded(name), before[0].alias_or_name)
+        same = exp.EQ(this=column(name, owner), expression=column(name, alias.name))
         inner = inner.where(same)
     return inner
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.operator import Form
-from ivm_core.operators.sql import column, named, select, weight
+from ivm_core.operators.sql import column, named, negated, select, weight
 
 if TYPE_CHECKING:
     from ivm_core.operators.operator import Rendering
@@ -28,9 +28,7 @@ class NegatedOperator:
         source = rendering.render(node.input, form)
         if source is None or form is Form.PLAIN:
             return source
-        outputs: list[exp.Expr] = [column(name) for name in node.columns]
-        outputs.append(named(exp.Neg(this=weight()), WEIGHT))
-        return select(outputs, source)
+        return negated(source)
 
 
 class RepeatedOperator:

@@ -20,7 +20,16 @@ from ivm_core.model.types import BOOLEAN
 from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.operator import Form
 from ivm_core.operators.scan import bound_name
-from ivm_core.operators.sql import column, named, number, relation, select, union_all, weight
+from ivm_core.operators.sql import (
+    column,
+    named,
+    negated,
+    number,
+    relation,
+    select,
+    union_all,
+    weight,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,9 +114,7 @@ class PartitionedStatements:
             after = self._computed(_no_rows(types))
         else:
             after = self._computed(repeated(consolidated(source, types), types))
-        negated = named(exp.Neg(this=weight()), WEIGHT)
-        gone = select([*(column(name) for name in self.schema.names), negated], before)
-        return union_all([after, gone])
+        return union_all([after, negated(before)])
 
     def _computed(self, source: exp.Query) -> exp.Query:
         """The node over plain rows, each of its rows once."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InternalError
-from ivm_core.plan.nodes import Node, known, unique
+from ivm_core.plan.nodes import Aggregate, Distinct, Node, known, unique
 
 if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
@@ -110,3 +110,7 @@ class Top(Partitioned):
         order = ", ".join(scalar.sql for scalar in self.order)
         rows = f"{'all' if self.limit is None else self.limit} from {self.offset}"
         return f"top({', '.join(self.partition)}; {rows} by {order}; {self.input.text})"
+
+
+STATEFUL = (Aggregate, Distinct, Partitioned)
+"""Nodes that can't do without what they knew before: what they emit is netted."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core.compile.lowering import Lowering
-from ivm_core.compile.program import compile_view, node_types
+from ivm_core.compile.program import compile_view
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.gears import Gears, LocalRows
 from ivm_core.engine.layout import weighted
@@ -65,7 +65,7 @@ def test_new_is_old_and_delta(sql: str, gears: Gears) -> None:
     random = Random(sql)
     reads = sorted(body.relations)
     for dirty in (frozenset(random.sample(reads, 1)), frozenset(reads)):
-        lowering = Lowering(CATALOG, node_types(program), dirty)
+        lowering = Lowering(CATALOG, program.stage_types, dirty)
         forms = [(lowering.render(body, form), form) for form in (Form.OLD, Form.DELTA, Form.NEW)]
         parts = [_signed(query, body.columns, form) for query, form in forms if query is not None]
         types = {each.name: each.type for each in program.schema}

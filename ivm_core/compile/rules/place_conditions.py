@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.totality import is_total
 from ivm_core.operators.sql import equality_sides
-from ivm_core.plan.nodes import Aggregate, Distinct, Filter, Join, Node
-from ivm_core.plan.partitioned import Partitioned
+from ivm_core.plan.nodes import Filter, Join, Node
+from ivm_core.plan.partitioned import STATEFUL
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -73,6 +73,6 @@ def _is_join_condition(predicate: Scalar, join: Join, *, total: bool) -> bool:
 
 def _holds_phantoms(part: Node) -> bool:
     """Whether a delta of the part can have rows that exist in neither state: those of a join."""
-    if isinstance(part, Aggregate | Distinct | Partitioned):
+    if isinstance(part, STATEFUL):
         return False
     return isinstance(part, Join) or any(_holds_phantoms(child) for child in part.inputs)

@@ -23,7 +23,7 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
-from ivm_core.plan.partitioned import Grouped, Top, Windowed
+from ivm_core.plan.partitioned import STATEFUL, Grouped, Top, Windowed
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from ivm_core.model.schema import Schema
     from ivm_core.plan.scalar import Scalar
-
-
-STATEFUL = (Aggregate, Distinct, Windowed, Grouped, Top)
 
 
 def prune_columns(plan: Node, catalog: Mapping[str, Schema]) -> Node:
