@@ -2,6 +2,9 @@
 
 The plan of a view says what it means. Its tick program is made of joins, counts and sums, whose
 deltas are known; the equations are those of `operators.match` and `operators.set_operation`.
+
+A match reads its left side two or three times, so a chain of them would read the first side of all
+a number of times that grows with every link. Where that is much, the side's rows are kept.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import (
     column,
     column_scalar,
@@ -26,6 +30,7 @@ from ivm_core.plan.nodes import (
     Distinct,
     Filter,
     Join,
+    Kept,
     Match,
     Negated,
     Node,
@@ -34,7 +39,7 @@ from ivm_core.plan.nodes import (
     SetOperation,
     UnionAll,
 )
-from ivm_core.plan.partitioned import Top
+from ivm_core.plan.partitioned import STATEFUL, Top
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -44,16 +49,33 @@ if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
 
 TIMES = "?times"
+LEFT_IS_READ = {"LEFT": 3, "ANTI": 2, "SEMI": 1}
+"""How often the expansion of a match has its left side."""
+MANY_LEAVES = 12
+"""Relations in one statement, all for the same rows, from which on the rows are kept."""
 
 
 def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> Node:
     """The plan without matches and set operations; `types_of` knows the columns of its nodes."""
     done: dict[int, Node] = {}
+    kept: dict[str, Node] = {}
+    readers = _Readers(plan)
 
     def visit(node: Node) -> Node:
         if id(node) not in done:
-            done[id(node)] = expanded(node)
+            done[id(node)] = kept_if_read_often(node, expanded(node))
         return done[id(node)]
+
+    def kept_if_read_often(node: Node, result: Node) -> Node:
+        often = readers.times.get(node.text, 0)
+        if often < 2 or isinstance(result, STATEFUL) or often * _leaves(result) <= MANY_LEAVES:
+            return result
+        try:
+            types_of(node)
+        except Unsupported:
+            # an untyped NULL can't be stored
+            return result
+        return kept.setdefault(node.text, Kept(result, readers.keys.get(node.text, ())))
 
     def expanded(node: Node) -> Node:
         inputs = tuple(visit(child) for child in node.inputs)
@@ -71,6 +93,30 @@ def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> No
         return node
 
     return visit(plan)
+
+
+class _Readers:
+    """How often each node is read when all are expanded, and by which of its columns."""
+
+    def __init__(self, plan: Node) -> None:
+        self.times: dict[str, int] = {}
+        self.keys: dict[str, tuple[str, ...]] = {}
+        for node in plan.walk():
+            for position, child in enumerate(node.inputs):
+                is_left = position == 0
+                times = LEFT_IS_READ[node.kind] if isinstance(node, Match) and is_left else 1
+                self.times[child.text] = self.times.get(child.text, 0) + times
+            if isinstance(node, Match):
+                pairs = (_sides(condition, node) for condition in node.conditions)
+                keys = (ours.column for ours, _ in filter(None, pairs) if ours.is_column)
+                self.keys.setdefault(node.left.text, tuple(dict.fromkeys(keys)))
+
+
+def _leaves(node: Node) -> int:
+    """Relations that a statement over the node names, as often as it does."""
+    if not node.inputs or isinstance(node, STATEFUL):
+        return 1
+    return sum(_leaves(child) for child in node.inputs)
 
 
 def _match(node: Match, nulls: Mapping[str, DataType]) -> Node:

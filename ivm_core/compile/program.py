@@ -29,6 +29,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Kept,
     Node,
     Project,
     Repeated,
@@ -155,9 +156,9 @@ def stage_catalog(program: ViewProgram, catalog: Mapping[str, Schema]) -> dict[s
 
 def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook) -> StageProgram:
     body = types.types(stage.body, catalog)
-    if stage.top is None:
+    if stage.top is None or isinstance(stage.top, Kept):
         fields = tuple(Field(column, body[column]) for column in stage.columns)
-        return StageProgram(stage, Schema(fields))
+        return StageProgram(stage, Schema(fields, internal=stage.top is not None))
     if isinstance(stage.top, Partitioned):
         found = types.types(stage.top, catalog)
         pairs = zip(physical_names(stage.columns), stage.columns, strict=True)

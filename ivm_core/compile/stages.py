@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ivm_core.plan.nodes import Aggregate, Distinct, Join, Node, Scan
-from ivm_core.plan.partitioned import Partitioned
+from ivm_core.operators.sql import column_scalar
+from ivm_core.plan.nodes import Aggregate, Distinct, Join, Kept, Node, Project, Scan
+from ivm_core.plan.partitioned import STATEFUL, Partitioned
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class Stage:
     """What later stages call the output: the view's name, or `view#1`, `view#2`, …"""
     body: Node
     """The stateless tree that is read."""
-    top: Aggregate | Partitioned | None
-    """The node over `body` that can't do without what it knew before; None for the view itself."""
+    top: Aggregate | Partitioned | Kept | None
+    """The node over `body` that keeps something; None for the view itself."""
     keeps_rows: bool
     """Whether someone needs the output as it was before the tick: then it has a trace."""
 
@@ -47,6 +48,8 @@ class Stage:
         """Output columns that say which rows belong together."""
         if isinstance(self.top, Aggregate):
             return tuple(name for name, _ in self.top.keys)
+        if isinstance(self.top, Kept):
+            return self.top.keys
         return self.top.partition if isinstance(self.top, Partitioned) else ()
 
 
@@ -63,16 +66,19 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
 
     def cut_off(node: Node, *, needs_old: bool) -> Node:
         below = needs_old or isinstance(node, Join)
-        stateful = isinstance(node, Aggregate | Distinct | Partitioned)
+        stateful = isinstance(node, STATEFUL)
         inner = isinstance(node, Partitioned) or (isinstance(node, Aggregate) and is_extremal(node))
         inputs = tuple(
             descend(child, needs_old=inner if stateful else below) for child in node.inputs
         )
         node = with_inputs(node, inputs)
-        if not isinstance(node, Aggregate | Distinct | Partitioned):
+        if not isinstance(node, Aggregate | Distinct | Partitioned | Kept):
             return node
+        columns = node.columns
+        if isinstance(node, Kept):
+            node = _as_stored(node)
         top = as_aggregate(node) if isinstance(node, Distinct) else node
-        keeps = needs_old or isinstance(top, Partitioned) or is_extremal(top)
+        keeps = needs_old or not isinstance(top, Aggregate) or is_extremal(top)
         # the same node in several places of the plan is one stage
         number = next((n for n, each in enumerate(stages) if _is_same(each.top, top)), None)
         if number is None:
@@ -80,7 +86,7 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
             stages.append(Stage(f"{view}#{number + 1}", top.input, top, keeps))
         elif keeps:
             stages[number] = replace(stages[number], keeps_rows=True)
-        return Output.named(stages[number].relation, top.columns)
+        return Output.named(stages[number].relation, columns)
 
     body = descend(plan, needs_old=False)
     stages.append(Stage(view, body, None, keeps_rows=True))
@@ -128,6 +134,13 @@ def physical_names(columns: tuple[str, ...]) -> tuple[str, ...]:
             name, number = f"{base}_{number}", number + 1
         names.append(name)
     return tuple(names)
+
+
+def _as_stored(node: Kept) -> Kept:
+    """The node under the names that its trace has."""
+    names = dict(zip(node.columns, physical_names(node.columns), strict=True))
+    outputs = tuple((name, column_scalar(column)) for column, name in names.items())
+    return Kept(Project(node.input, outputs), tuple(names[key] for key in node.keys))
 
 
 def as_aggregate(node: Distinct) -> Aggregate:

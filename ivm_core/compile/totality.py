@@ -18,6 +18,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Kept,
     Match,
     Negated,
     Node,
@@ -88,7 +89,7 @@ def column_type(node: Node, column: str, catalog: Mapping[str, Schema]) -> DataT
     if isinstance(node, Aggregate):
         source = dict(node.keys).get(column)
         return None if source is None else column_type(node.input, source, catalog)
-    if isinstance(node, Filter | Distinct | Negated | Repeated):
+    if isinstance(node, Filter | Distinct | Negated | Repeated | Kept):
         return column_type(node.input, column, catalog)
     if isinstance(node, Generate):
         return None if column in node.names else column_type(node.input, column, catalog)

@@ -16,6 +16,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Kept,
     Match,
     Project,
     Scan,
@@ -117,6 +118,9 @@ def label_of(node: Node) -> str:
         return f"generate {node.generator.sql} as {', '.join(node.names)}"
     if isinstance(node, Partitioned):
         return _label_of_parts(node)
+    if isinstance(node, Kept):
+        keys = f" by {', '.join(node.keys)}" if node.keys else ""
+        return f"rows that several nodes read{keys}"
     return {"UnionAll": "union all", "Constant": "one row"}.get(
         type(node).__name__, type(node).__name__.lower()
     )

@@ -21,7 +21,7 @@ from ivm_core.engine.requiring import costs_more
 from ivm_core.engine.stage_run import parts_of, statements_of
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
-from ivm_core.plan.nodes import Scan
+from ivm_core.plan.nodes import Kept, Scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,7 +153,7 @@ def _kept(engine: Engine, stage: StageProgram) -> list[KeptTrace]:
 def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     body = stage.stage.body
     if stage.stage.aggregate is None:
-        if stage.stage.top is None:
+        if stage.stage.top is None or isinstance(stage.stage.top, Kept):
             query = lowering.render(body, Form.DELTA)
         else:
             query = parts_of(stage).change(lowering)

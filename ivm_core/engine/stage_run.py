@@ -22,6 +22,7 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.partitioned import PartitionedStatements
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import text_of
+from ivm_core.plan.nodes import Kept
 from ivm_core.plan.partitioned import Partitioned
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class StageRun(ABC):
     def execute(self) -> None:
         """Run the stage's statements and store what comes out."""
         top = self.stage.stage.top
-        if top is None:
+        if top is None or isinstance(top, Kept):
             self._execute_rows()
         elif isinstance(top, Partitioned):
             self._execute_parts(parts_of(self.stage))

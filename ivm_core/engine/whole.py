@@ -15,7 +15,7 @@ from ivm_core.engine.layout import weighted
 from ivm_core.operators.operator import Form
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import column, negated, relation, select, union_all, weight
-from ivm_core.plan.nodes import Join
+from ivm_core.plan.nodes import Join, Kept
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -63,9 +63,9 @@ def why_whole(view: ViewEvaluation, stage: StageProgram, dirty: frozenset[str]) 
         return ""
     rows = {name: view.relations.row_count(name, view.upto) for name in stage.stage.body.relations}
     by_delta = _read_by_delta(stage.stage.body, rows, dirty)
-    times = 1 if stage.stage.top is None else 2
-    whole = times * _scanned(stage.stage.body, rows)
-    if stage.stage.top is None:
+    compares_own = stage.stage.top is None or isinstance(stage.stage.top, Kept)
+    whole = (1 if compares_own else 2) * _scanned(stage.stage.body, rows)
+    if compares_own:
         whole += view.relations.row_count(stage.stage.relation, view.upto)
     return f"{whole} rows to read, by delta {by_delta}" if whole < by_delta else ""
 

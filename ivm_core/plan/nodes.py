@@ -364,6 +364,34 @@ class Negated(Node):
 
 
 @dataclass(frozen=True)
+class Kept(Node):
+    """The input's rows, which the view keeps because several of its nodes read them.
+
+    `keys` are the columns by which they are looked up.
+    """
+
+    input: Node
+    keys: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        missing = [name for name in self.keys if name not in self.input.columns]
+        if missing:
+            raise InternalError(f"rows kept by absent columns {missing}")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def text(self) -> str:
+        return f"kept({', '.join(self.keys)}: {self.input.text})"
+
+
+@dataclass(frozen=True)
 class Repeated(Node):
     """Every row as often as its column `times` says; that column is dropped."""
 

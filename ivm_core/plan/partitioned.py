@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InternalError
-from ivm_core.plan.nodes import Aggregate, Distinct, Node, known, unique
+from ivm_core.plan.nodes import Aggregate, Distinct, Kept, Node, known, unique
 
 if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
@@ -112,5 +112,5 @@ class Top(Partitioned):
         return f"top({', '.join(self.partition)}; {rows} by {order}; {self.input.text})"
 
 
-STATEFUL = (Aggregate, Distinct, Partitioned)
-"""Nodes that can't do without what they knew before: what they emit is netted."""
+STATEFUL = (Aggregate, Distinct, Partitioned, Kept)
+"""Nodes that keep something, each a step of its own: what they emit is netted."""

@@ -11,6 +11,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Kept,
     Match,
     Negated,
     Node,
@@ -24,7 +25,7 @@ from ivm_core.plan.partitioned import Partitioned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ONE_INPUT = (Filter, Project, Aggregate, Distinct, Negated, Repeated, Generate, Partitioned)
+ONE_INPUT = (Filter, Project, Aggregate, Distinct, Negated, Repeated, Generate, Kept, Partitioned)
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from ivm_core.compile.expansion import expand
 from ivm_core.compile.stages import cut, physical_names
+from ivm_core.model.ddl import parse_type
+from ivm_core.plan.nodes import Kept
 from tests.compile.plans import optimised
+
+if TYPE_CHECKING:
+    from ivm_core.plan.nodes import Node
 
 
 def shape(sql: str) -> list[tuple[str, bool, bool]]:
@@ -47,6 +55,41 @@ def shape(sql: str) -> list[tuple[str, bool, bool]]:
 )
 def test_stages(sql: str, stages: list[tuple[str, bool, bool]]) -> None:
     assert shape(sql) == stages
+
+
+def expanded(sql: str) -> Node:
+    integer = parse_type("INT")
+    return expand(optimised(sql), lambda node: dict.fromkeys(node.columns, integer))
+
+
+@pytest.mark.parametrize(
+    ("link", "condition"),
+    [
+        ("LEFT JOIN b AS b{n} ON a.x = b{n}.x", ""),
+        ("LEFT JOIN b AS b{n} ON a.x < b{n}.x", ""),
+        ("LEFT ANTI JOIN b AS b{n} ON a.x = b{n}.x AND b{n}.y = {n}", ""),
+        ("", " AND a.x NOT IN (SELECT x FROM b WHERE z = {n})"),
+    ],
+)
+def test_a_longer_chain_makes_no_longer_statements(link: str, condition: str) -> None:
+    def longest(links: int) -> int:
+        joins = " ".join(link.format(n=n) for n in range(links))
+        conditions = "".join(condition.format(n=n) for n in range(links))
+        sql = f"SELECT a.s FROM a {joins} WHERE TRUE{conditions}"
+        return max(named(stage.body) for stage in cut(expanded(sql), "v"))
+
+    assert longest(9) <= 2 * longest(3) < 60
+
+
+def named(node: Node) -> int:
+    """Relations that a statement over the node names."""
+    return sum(named(child) for child in node.inputs) or 1
+
+
+def test_what_is_read_once_is_not_kept() -> None:
+    sql = "SELECT a.x, b.z FROM a LEFT JOIN b ON a.x = b.x"
+    tops = [type(stage.top) for stage in cut(expanded(sql), "v")]
+    assert Kept not in tops
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Kept,
     Match,
     Node,
     Project,
@@ -100,6 +101,8 @@ def _needs(node: Node, wanted: frozenset[str]) -> list[frozenset[str]]:
         return [frozenset(child.columns) for child in node.inputs]
     if isinstance(node, Repeated):
         return [wanted | {node.times}]
+    if isinstance(node, Kept):
+        return [wanted.union(node.keys)]
     if isinstance(node, Generate):
         return [(wanted - frozenset(node.names)) | node.generator.columns]
     if isinstance(node, Windowed):
