@@ -71,6 +71,7 @@ def certificate(
             "fingerprint": programs[name].fingerprint,
             "duration_ms": round(result.duration_ms, 3),
             "ways": result.ways,
+            "costs": {relation: cost.body for relation, cost in result.costs.items()},
             "hydrated": state.upto == 0,
         }
     return {

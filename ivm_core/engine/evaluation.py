@@ -15,11 +15,13 @@ from pyspark.errors import PySparkException
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import stage_catalog
+from ivm_core.engine.costs import HIGH, LOW, WHOLE, Cost
 from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.high_gear import HighGearRun
 from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.offending import RowFails
-from ivm_core.engine.whole import ASKED_FOR, WholeRun, why_whole
+from ivm_core.engine.readings import Readings
+from ivm_core.engine.whole import ASKED_FOR, WholeRun
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
 
@@ -45,6 +47,7 @@ class ViewResult:
     digest: Digest = field(default_factory=Digest.zero)
     duration_ms: float = 0.0
     ways: dict[str, str] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
 
 
 class ViewEvaluation:
@@ -72,6 +75,7 @@ class ViewEvaluation:
         self.inner = {stage.stage.relation: stage for stage in program.stages[:-1]}
         self.inlined: dict[str, Inlined] = {}
         self._changes: dict[str, Change | None] = {}
+        self._beyond_low: dict[str, str] = {}
 
     def run(self) -> ViewResult:
         """Evaluate every stage that has something to do; TickFailed names view and node."""
@@ -86,6 +90,7 @@ class ViewEvaluation:
                 self._changes[relation] = None
                 continue
             worked = True
+            began = time.perf_counter()
             try:
                 run, reason = self._run_stage(stage, dirty)
             except RowFails as error:
@@ -94,6 +99,7 @@ class ViewEvaluation:
                 raise self._failure(relation, error) from error
             verb = "hydrated" if self.hydrates else run.way
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
+            result.costs[relation] = self._cost(run, (time.perf_counter() - began) * 1000)
             self._changes[relation] = run.change
             if stage.stage.top is None and run.change is not None:
                 result.digest = run.digest
@@ -121,6 +127,10 @@ class ViewEvaluation:
             change = self.relations.change(name, self.upto)
             self._changes[name] = self.relations.localised(change, name)
         return self._changes[name]
+
+    def known_change(self, name: str) -> Change | None:
+        """A relation's change; None also for that of a step whose rows nobody keeps."""
+        return None if name in self.inlined else self.change(name)
 
     def lowering(
         self, dirty: frozenset[str], unsettled: frozenset[str], whole: Node | None = None
@@ -157,21 +167,35 @@ class ViewEvaluation:
         )
 
     def _run_stage(self, stage: StageProgram, dirty: frozenset[str]) -> tuple[StageRun, str]:
-        if self.by_difference and dirty and self.knows_before(stage):
+        readings = Readings(self, stage, dirty)
+        if self.by_difference and readings.has_choice:
             return self._run(WholeRun(self, stage, dirty)), ASKED_FOR
-        reason = self._why_high(stage, dirty)
+        reason = self._why_high(stage, dirty) or readings.why_not_low()
         if not reason:
+            why_whole = readings.why_whole(LOW)
+            if why_whole:
+                return self._run(WholeRun(self, stage, dirty)), why_whole
             low = LowGearRun(self, stage, dirty)
             try:
                 low.execute()
             except TooLarge as large:
                 reason = str(large)
+                self._beyond_low[stage.stage.relation] = reason
             else:
                 return low, ""
-        why_whole_rows = why_whole(self, stage, dirty) if dirty else ""
-        if why_whole_rows:
-            return self._run(WholeRun(self, stage, dirty)), why_whole_rows
+        why_whole = readings.why_whole(HIGH)
+        if why_whole:
+            return self._run(WholeRun(self, stage, dirty)), why_whole
         return self._run(HighGearRun(self, stage, dirty)), reason
+
+    def _cost(self, run: StageRun, ms: float) -> Cost:
+        readings = Readings(self, run.stage, run.dirty)
+        if self.hydrates and isinstance(run, HighGearRun):
+            rows = sum(self._rows_now(name) for name in run.stage.stage.body.relations)
+            return Cost(WHOLE, rows, ms)
+        reason = self._beyond_low.get(run.stage.stage.relation, "")
+        beyond = (readings.rows(LOW), reason) if reason else None
+        return Cost(run.cost_way, readings.rows(run.cost_way), ms, beyond_low=beyond)
 
     @staticmethod
     def _run(run: StageRun) -> StageRun:

@@ -168,8 +168,12 @@ def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
 def _ways(engine: Engine, view: str) -> Mapping[str, str]:
     state = engine.history.states.get(view)
     body = engine.history.commits.get(state.upto, {}) if state else {}
-    found: Mapping[str, str] = body.get("views", {}).get(view, {}).get("ways", {})
-    return found
+    entry = body.get("views", {}).get(view, {})
+    costs = entry.get("costs", {})
+    return {
+        relation: f"{way}, {costs[relation]['ms']:,.0f} ms" if relation in costs else way
+        for relation, way in entry.get("ways", {}).items()
+    }
 
 
 def _costs(engine: Engine, view: str) -> tuple[TickCost, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ivm_core.engine.costs import HIGH
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import Change
@@ -34,6 +35,7 @@ class HighGearRun(StageRun):
     """On files, for everything else."""
 
     gear = "high gear"
+    cost_way = HIGH
     binds_whole_state = True
 
     def _final(self, query: exp.Query | None) -> exp.Query | None:

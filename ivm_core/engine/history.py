@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SourceDefinition, ViewDefinition
 from ivm_core.model.errors import InternalError
 from ivm_core.store.trace_files import Committed
@@ -42,6 +43,8 @@ class History:
     pins_at: dict[int, dict[str, dict[str, Any]]] = field(default_factory=dict)
     first_deletion: dict[str, int] = field(default_factory=dict)
     """Fed sources and views: the first tick that took rows away."""
+    costs: Costs = field(default_factory=Costs)
+    """What the steps of views took lately."""
     batches: dict[str, int] = field(default_factory=dict)
     """Batch ids of producers and the tick that took them."""
     pending: Entry | None = None
@@ -108,6 +111,7 @@ class History:
                 self.states[name] = ViewState(entry.tick, view["state_digest"], view["rows"])
             else:
                 self.states[name].upto = entry.tick
+            self.costs.add(entry.tick, view.get("costs", {}))
         for name, source in body["sources"].items():
             self.source_digests[name] = source["state_digest"]
             self.source_rows[name] = source["rows"]

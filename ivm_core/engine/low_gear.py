@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.compile.reach import Reach
+from ivm_core.engine.costs import LOW
 from ivm_core.engine.fetching import Fetcher, TooLarge
 from ivm_core.engine.gears import LocalRows
 from ivm_core.engine.layout import weighted
@@ -43,6 +44,7 @@ class LowGearRun(StageRun):
     """On the driver's rows, for small changes."""
 
     gear = "low gear"
+    cost_way = LOW
     binds_whole_state = False
     _key_values: Mapping[str, pa.ChunkedArray] = {}
     """Values of affected keys, as the last fetch found them."""

@@ -65,6 +65,8 @@ class StageRun(ABC):
     """What both gears have in common."""
 
     gear: ClassVar[str]
+    cost_way: ClassVar[str]
+    """How `costs` call this way."""
     binds_whole_state: ClassVar[bool]
 
     def __init__(self, view: ViewEvaluation, stage: StageProgram, dirty: frozenset[str]) -> None:
