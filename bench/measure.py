@@ -151,8 +151,6 @@ class Plan:
     """Those of TPC-H that are measured; all if none is named."""
     refreshes: int = 2
     refresh_ticks: int = 3
-    is_compared_plainly: bool = True
-    """Whether views are also compared with Spark's answer to the text as it is written."""
 
     @property
     def smallest(self) -> int:

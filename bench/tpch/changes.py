@@ -42,19 +42,20 @@ class Changes:
         self.orders = max(1, round(len(self._keys) * share / 2))
         """Orders deleted, and as many inserted, by one batch."""
 
-    def next(self, where: Where) -> dict[str, pa.Table]:
-        """The changes of orders and lineitem of one tick."""
+    def next(self, where: Where, orders: int | None = None) -> dict[str, pa.Table]:
+        """The changes of orders and lineitem of one tick; as many `orders` go and come."""
+        count = self.orders if orders is None else orders
         if where == "clustered":
-            gone = np.arange(self._cursor, self._cursor + self.orders)
-            self._cursor += self.orders
+            gone = np.arange(self._cursor, self._cursor + count)
+            self._cursor += count
             gone = gone[self._alive[gone]]
-            keys = np.arange(self._next, self._next + self.orders)
-            self._next += self.orders
+            keys = np.arange(self._next, self._next + count)
+            self._next += count
         else:
-            gone = self._random.choice(np.flatnonzero(self._alive), self.orders, replace=False)
-            keys = self._unused()
+            gone = self._random.choice(np.flatnonzero(self._alive), count, replace=False)
+            keys = self._unused(count)
         self._alive[gone] = False
-        models = self._random.choice(np.flatnonzero(self._alive), self.orders, replace=False)
+        models = self._random.choice(np.flatnonzero(self._alive), count, replace=False)
         lines = self._lines_of(models)
         of = np.repeat(keys, self._behind[models] - self._first[models])
         new = _with(self._orders.take(models), "o_orderkey", keys)
@@ -64,10 +65,10 @@ class Changes:
             "lineitem": _batch(self._lines.take(self._lines_of(np.sort(gone))), new_lines),
         }
 
-    def _unused(self) -> Numbers:
+    def _unused(self, count: int) -> Numbers:
         """Keys between those of the orders: of 32 numbers the standard uses eight."""
         found: list[int] = []
-        while len(found) < self.orders:
+        while len(found) < count:
             group = int(self._random.integers(0, len(self._keys) // 8))
             key = group * 32 + 9 + int(self._random.integers(0, 20))
             if key not in self._used:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from ivm_core.compile.expansion import expand
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
-from ivm_core.compile.stages import Stage, cut, physical_names
+from ivm_core.compile.stages import Stage, cut, physical_names, scans
 from ivm_core.compile.type_book import UNTYPED, Analyser, TypeBook
 from ivm_core.model.errors import Unsupported
 from ivm_core.model.schema import Field, Schema, parse_schema
@@ -93,6 +93,15 @@ class ViewProgram:
         for stage in self.stages:
             found |= _booked(stage.stage.body, self.types)
         return found
+
+    @cached_property
+    def fields_read(self) -> dict[str, frozenset[str]]:
+        """The columns of relations outside of it that its stages name."""
+        found: dict[str, set[str]] = {}
+        for stage in self.stages:
+            for scan in scans(stage.stage.body):
+                found.setdefault(scan.relation, set()).update(scan.fields)
+        return {name: frozenset(fields) for name, fields in found.items()}
 
     @property
     def fingerprint(self) -> str:

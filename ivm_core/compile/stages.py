@@ -153,6 +153,21 @@ def is_extremal(node: Aggregate) -> bool:
     return any(call.function in ("MIN", "MAX") for call in node.calls)
 
 
+def renaming(node: Node) -> tuple[Scan, tuple[str, ...]] | None:
+    """The scan below a tree that only renames, and the field of each column; None for others."""
+    if isinstance(node, Scan):
+        return node, node.fields
+    if not isinstance(node, Project):
+        return None
+    below = renaming(node.input)
+    sources = [node.source_of(column) for column in node.columns]
+    if below is None or None in sources:
+        return None
+    scan, fields = below
+    of = dict(zip(node.input.columns, fields, strict=True))
+    return scan, tuple(of[source] for source in sources if source is not None)
+
+
 def scans(node: Node) -> Iterator[Scan]:
     """The scans of a stage's body."""
     return (leaf for leaf in node.walk() if isinstance(leaf, Scan))

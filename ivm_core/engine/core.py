@@ -337,7 +337,7 @@ class Engine:
         recovered: bool = False,
     ) -> None:
         moment = datetime.fromisoformat(intent["logical_time"])
-        relations = self._relations(tick, moment, intent["pins"])
+        relations = self._relations(tick, moment, intent["pins"], intent["views"])
         for name, change in staged.items():
             relations.produced[name] = None if change is None else change.change
         statements = self._gears.statements if self._gears else 0
@@ -386,9 +386,17 @@ class Engine:
         self._append("commit", tick, body)
 
     def _relations(
-        self, tick: int, moment: datetime, pins: Mapping[str, dict[str, Any]]
+        self,
+        tick: int,
+        moment: datetime,
+        pins: Mapping[str, dict[str, Any]],
+        views: Iterable[str],
     ) -> TickRelations:
         schemas = self.catalog.schemas()
+        columns: dict[str, frozenset[str]] = {}
+        for view in views:
+            for name, fields in self.catalog.program(view).fields_read.items():
+                columns[name] = columns.get(name, frozenset()) | fields
         for view in self.history.views:
             for stage in self.catalog.program(view).stages[:-1]:
                 schemas[stage.stage.relation] = stage.output
@@ -402,6 +410,7 @@ class Engine:
             self._writing(),
             moment,
             pins,
+            columns=columns,
         )
 
     def _pull(

@@ -74,6 +74,8 @@ class ViewEvaluation:
         self.types = program.stage_types
         self.inner = {stage.stage.relation: stage for stage in program.stages[:-1]}
         self.inlined: dict[str, Inlined] = {}
+        self.unkept: set[str] = set()
+        """Stages of which only the change is known: nobody keeps their rows."""
         self._changes: dict[str, Change | None] = {}
         self._beyond_low: dict[str, str] = {}
 
@@ -124,8 +126,8 @@ class ViewEvaluation:
     def change(self, name: str) -> Change | None:
         """A relation's change since this view last looked."""
         if name not in self._changes:
-            change = self.relations.change(name, self.upto)
-            self._changes[name] = self.relations.localised(change, name)
+            change = self.relations.localised(self.relations.change(name, self.upto), name)
+            self._changes[name] = self.relations.narrowed(change, name)
         return self._changes[name]
 
     def known_change(self, name: str) -> Change | None:
@@ -141,7 +143,7 @@ class ViewEvaluation:
 
     def knows_before(self, stage: StageProgram) -> bool:
         """Whether the stage's inputs are all there as they were; of some only the change is."""
-        return not stage.stage.body.relations & set(self.inlined)
+        return stage.stage.body.relations.isdisjoint(self.unkept)
 
     def has_gone_rows(self, name: str, upto: int) -> bool:
         """Whether the files of a relation may hold rows that are gone, up to a tick."""
@@ -161,9 +163,7 @@ class ViewEvaluation:
         if self.hydrates:
             return frozenset()
         return frozenset(
-            name
-            for name in dirty - set(self.inlined)
-            if not self.relations.row_count(name, self.upto)
+            name for name in dirty - self.unkept if not self.relations.row_count(name, self.upto)
         )
 
     def _run_stage(self, stage: StageProgram, dirty: frozenset[str]) -> tuple[StageRun, str]:

@@ -98,7 +98,7 @@ LOW = {
 }
 HIGH = {
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.compression.codec": "lz4_raw",
 }
 
 

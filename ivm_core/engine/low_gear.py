@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.compile.reach import Reach
+from ivm_core.compile.stages import renaming
 from ivm_core.engine.costs import LOW
 from ivm_core.engine.fetching import Fetcher, TooLarge
 from ivm_core.engine.gears import LocalRows
@@ -17,6 +18,15 @@ from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
+from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.aggregate import redone_name, state_name
+from ivm_core.operators.aggregate_on_driver import (
+    GroupState,
+    changed_rows,
+    is_on_driver,
+    reached_keys,
+)
+from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
@@ -90,6 +100,48 @@ class LowGearRun(StageRun):
         if table is None:
             raise TooLarge(f"only Spark can read {name}")
         return LocalRows(net(table, schema), weighted(schema))
+
+    def _execute_rows(self) -> None:
+        renamed = renaming(self.stage.stage.body)
+        if renamed is None or renamed[0].relation in self.view.inlined:
+            super()._execute_rows()
+            return
+        scan, fields = renamed
+        change = self.view.change(scan.relation)
+        if self.view.hydrates:
+            rows = self._now(scan.relation)
+        elif change is None:
+            return
+        else:
+            rows = change.rows
+        if not isinstance(rows, LocalRows):
+            raise InternalError("the low gear has changes on the driver")
+        schema = self.stage.output
+        table = rows.table.select([*fields, WEIGHT]).rename_columns([*schema.names, WEIGHT])
+        self._emit_rows(net(table.cast(arrow_schema(weighted(schema))), schema))
+
+    def _emit_groups(self, aggregate: AggregateStatements, reads: Mapping[str, Rows]) -> bool:
+        if not is_on_driver(aggregate):
+            return False
+        schema = self.stage.output
+        tables = {name: rows.table for name, rows in reads.items() if isinstance(rows, LocalRows)}
+        own = tables.get(bound_name(aggregate.output, Form.OLD))
+        known = GroupState(
+            tables[state_name(aggregate.output, Form.DELTA)],
+            tables.get(state_name(aggregate.output, Form.OLD)),
+            None if own is None else net(own, schema),
+            tables.get(redone_name(aggregate.output)),
+        )
+        try:
+            found = changed_rows(aggregate, known)
+        except OnlySpark:
+            return False
+        table = net(found.cast(arrow_schema(weighted(schema))), schema)
+        if self.stage.stage.keeps_rows:
+            self._emit_rows(table)
+        else:
+            self.change = local_change(table, schema)
+        return True
 
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
@@ -183,6 +235,10 @@ class LowGearRun(StageRun):
         if all(column.null_count == len(column) for column in gone):
             return None
         schema = aggregate.keys_schema
+        own = reads[bound_name(aggregate.output, Form.OLD)]
+        if is_on_driver(aggregate) and isinstance(own, LocalRows):
+            table = reached_keys(aggregate, folded.table, net(own.table, self.stage.output))
+            return LocalRows(table, schema) if table.num_rows else None
         statement = self._rendered("reached", aggregate.changed_extrema)
         if statement is None:
             raise InternalError("no statement finds reached extremes")

@@ -86,7 +86,11 @@ class TickRelations:
     produced: dict[str, Change | None] = field(default_factory=dict)
     ways: dict[str, str] = field(default_factory=dict)
     """How the changes of followed tables were found."""
+    columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the tick's views read of each relation."""
     _caught_up: dict[tuple[str, int], Change | None] = field(default_factory=dict)
+    _fetched: dict[tuple[str, int], list[tuple[Limit, pa.Table]]] = field(default_factory=dict)
+    _narrowed: dict[str, tuple[Change | None, Change | None]] = field(default_factory=dict)
 
     @property
     def gears(self) -> Gears:
@@ -135,10 +139,35 @@ class TickRelations:
         names = list(columns) if columns is not None else list(schema.names)
         if name in CLOCKS:
             return self._clock_rows(name, at).select([*names, WEIGHT])
+        if limit is None:
+            return self._read(name, at, names, None)
+        return self._limited(name, at, names, limit)
+
+    def _read(self, name: str, at: int, names: list[str], limit: Limit | None) -> pa.Table | None:
         if self._is_followed(name):
             return self._followed_rows(name, at, names, limit)
         trace = self.trace(name)
         return trace.read(self.history.committed, at, None, [*names, WEIGHT], limit)
+
+    def _limited(self, name: str, at: int, names: list[str], limit: Limit) -> pa.Table | None:
+        """Rows within a limit, from those that another view of the tick has asked for if it can be.
+
+        What is read has the columns that any view of the tick reads: opening a row group costs
+        more than one of its columns.
+        """
+        fetched = self._fetched.setdefault((name, at), [])
+        for known, table in fetched:
+            if known.covers(limit) and set(names) <= set(table.column_names):
+                fitted = limit.fitted(table.schema)
+                found = table if fitted is None else table.filter(fitted.mask(table))
+                return found.select([*names, WEIGHT])
+        read = [each for each in self.schema(name).names if each in self.columns.get(name, ())]
+        wanted = list(dict.fromkeys([*names, *read, *limit.columns]))
+        table = self._read(name, at, wanted, limit)
+        if table is None:
+            return None
+        fetched.append((limit, table))
+        return table.select([*names, WEIGHT])
 
     def stored(self, name: str, at: int) -> Rows:
         """Rows at an earlier tick, for Spark to read."""
@@ -186,6 +215,25 @@ class TickRelations:
         ]
         table = stacked(*parts)
         return local_change(table.cast(arrow_schema(schema)), self.schema(name))
+
+    def narrowed(self, change: Change | None, name: str) -> Change | None:
+        """The change in the columns that the tick's views read, netted again.
+
+        Rows that differ in other columns only are no change to them.
+        """
+        schema = self.schema(name)
+        read = [each for each in schema.names if each in self.columns.get(name, schema.names)]
+        if change is None or change.table is None or len(read) == len(schema.names):
+            return change
+        whole, found = self._narrowed.get(name, (None, None))
+        if whole is not change:
+            part = schema.select(read)
+            table = change.table.select([*read, WEIGHT])
+            if read and 0 < change.deletions < change.count:
+                table = net(table, part)
+            found = local_change(table, part)
+            self._narrowed[name] = (change, found)
+        return found
 
     # --- clocks ---
 

@@ -134,6 +134,11 @@ class StageRun(ABC):
                 redone = self._redo(aggregate, folded, reads)
         if redone:
             self.way = "delta, affected keys recomputed"
+        relation = self.stage.stage.relation
+        if not self.stage.stage.keeps_rows:
+            self.view.unkept.add(relation)
+        if self._emit_groups(aggregate, reads):
+            return
 
         def rows() -> exp.Query:
             return aggregate.rows(
@@ -148,7 +153,7 @@ class StageRun(ABC):
                 self._emit(statement, reads)
         else:
             key = (*self._key, self.binds_whole_state, redone)
-            self.view.inlined[self.stage.stage.relation] = Inlined(key, rows, reads)
+            self.view.inlined[relation] = Inlined(key, rows, reads)
 
     def _execute_parts(self, parts: PartitionedStatements) -> None:
         if self.view.hydrates:
@@ -292,6 +297,10 @@ class StageRun(ABC):
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
         """Run the fold, store the change of the state, give it back; None for no rows."""
+
+    def _emit_groups(self, aggregate: AggregateStatements, reads: Mapping[str, Rows]) -> bool:
+        """Whether old and new rows of the changed groups were made without a statement."""
+        return False
 
     @abstractmethod
     def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:

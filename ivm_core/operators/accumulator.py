@@ -33,11 +33,16 @@ from ivm_core.operators.formula import Bindings, Level, Named, formula
 from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from sqlglot import exp
 
 Rule = Literal["sum", "latest"]
+
+
+class OnlySpark(Exception):
+    """The driver can't tell a value; says why. Spark's own statement does, or raises."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,13 @@ class Accumulator(ABC):
         `tag` keeps two uses in one query apart.
         """
 
+    def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> Any:
+        """The value on the driver: `state` gives the trace's columns, `rows` those of one group.
+
+        The same as `finalise`, bit for bit; `OnlySpark` where it can't be told here.
+        """
+        raise OnlySpark(type(self).__name__)
+
     def named(self, part: str) -> str:
         """The name of one of this accumulator's columns."""
         return f"{self.prefix}_{part}"
@@ -129,6 +141,11 @@ def weighted_sum(tree: exp.Expr) -> exp.Expr:
     )
 
 
+def added(column: list[Any], rows: Sequence[int]) -> Any:
+    """The sum of some rows of a column, exact."""
+    return sum(column[row] for row in rows)
+
+
 @dataclass(frozen=True)
 class Counted(Accumulator):
     """An accumulator that knows how many of the group's arguments are not NULL."""
@@ -142,6 +159,10 @@ class Counted(Accumulator):
         """The fold of `count` over a prepared column that is NULL where the argument is."""
         present = formula("IF(:x IS NULL, 0, 1)", x=column(argument))
         return self.count.name, weighted_sum(present)
+
+    def counted(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
+        """`count` over state rows on the driver."""
+        return int(added(state(self.count.name), rows))
 
 
 @dataclass(frozen=True)
@@ -170,6 +191,10 @@ class CountRows(Counted):
     def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """The count; 0 for no rows at all."""
         return Finalised((), formula("COALESCE(:n, CAST(0 AS BIGINT))", n=state(self.count.name)))
+
+    def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
+        """The count."""
+        return self.counted(state, rows)
 
 
 @dataclass(frozen=True)

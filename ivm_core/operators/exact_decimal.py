@@ -2,14 +2,19 @@
 
 Where p ≤ 18, U is a BIGINT and is summed as one. Where p ≤ 28 and s ≤ 6, 10¹⁰ values have room in
 a DECIMAL(38, s), in which Spark sums them without losing a digit. Otherwise
-U = Σ limbᵢ·10^(18·i) with |limbᵢ| < 10¹⁸, and each limb's Σ weight·limb is a DECIMAL(38,0), so that
-nothing overflows in the middle. SUM raises where the exact sum doesn't fit Spark's result type;
-AVG is the exact quotient, rounded half up as Spark does.
+U = Σ limbᵢ·10^(18·i) with |limbᵢ| < 10¹⁸, and each limb is a BIGINT and summed as one, so that
+nothing overflows in the middle. Most numbers are short, whatever their type has room for: up to 15
+digits U is told from a DOUBLE, and the higher limbs are 0.
+
+SUM raises where the exact sum doesn't fit Spark's result type; AVG is the exact quotient, rounded
+half up as Spark does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Context
+from decimal import Decimal as Number
 from typing import TYPE_CHECKING, Literal
 
 from ivm_core.model.names import WEIGHT
@@ -18,23 +23,24 @@ from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
     Finalised,
+    OnlySpark,
     required,
-    weighted_sum,
 )
 from ivm_core.operators.exact_integer import IntegerTotal
 from ivm_core.operators.formula import Bindings, Level, formula
 from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from sqlglot import exp
 
 LIMB = 18
-INTEGER = Decimal(WIDEST_DECIMAL, 0)
 _EXACT_AS_DOUBLE = 15
 _ONE_COLUMN = 9
 _ROOM = 10
+_ANY_LENGTH = Context(prec=100)
 _KEPT_SCALE = 6
 """Spark keeps so many digits behind the point, whatever else a product has."""
 
@@ -62,12 +68,16 @@ class ExactDecimal(Counted):
             return (self.count, *self._total.columns)
         if self._has_room:
             return (self.count, AccColumn(self.named("sum"), self._sum_type))
-        return (self.count, *(AccColumn(self.named(limb), INTEGER) for limb in self._limbs))
+        return (self.count, *(one for limb in self._limb_totals for one in limb.columns))
 
     @property
     def _total(self) -> IntegerTotal | None:
         precision = self.argument_type.precision
         return IntegerTotal(self.prefix, precision > _ONE_COLUMN) if precision <= LIMB else None
+
+    @property
+    def _limb_totals(self) -> list[IntegerTotal]:
+        return [IntegerTotal(self.named(limb), wide=True) for limb in self._limbs]
 
     @property
     def _has_room(self) -> bool:
@@ -95,20 +105,31 @@ class ExactDecimal(Counted):
         if scale == 0:
             unscaled = formula("CAST(:x AS BIGINT)", x=x)
         elif precision <= _EXACT_AS_DOUBLE:
-            unscaled = formula(
-                "CAST(RINT(CAST(:x AS DOUBLE) * :shift) AS BIGINT)", x=x, shift=f"1E{scale}D"
-            )
+            unscaled = self._short(x)
         else:
             unscaled = formula("CAST(:x * :shift AS BIGINT)", x=x, shift=_power_of_ten(scale))
         return (((self.named("l0"), unscaled),),)
+
+    def _short(self, x: exp.Expr) -> exp.Expr:
+        """U of at most 15 digits: three roundings of a DOUBLE put it less than half beside it."""
+        shift = f"1E{self.argument_type.scale}D"
+        return formula("CAST(RINT(CAST(:x AS DOUBLE) * :shift) AS BIGINT)", x=x, shift=shift)
 
     def _limb(self, x: exp.Expr, i: int) -> exp.Expr:
         scale = self.argument_type.scale
         below = _power_of_ten(LIMB * i - scale)
         if i == len(self._limbs) - 1:
-            return formula(":x DIV :unit", x=x, unit=below)
-        above = _power_of_ten(LIMB * (i + 1) - scale)
-        return formula("(:x % :next) DIV :unit", x=x, unit=below, next=above)
+            limb = formula(":x DIV :unit", x=x, unit=below)
+        else:
+            above = _power_of_ten(LIMB * (i + 1) - scale)
+            limb = formula("(:x % :next) DIV :unit", x=x, unit=below, next=above)
+        return formula(
+            "IF(ABS(:x) < :short, :low, :limb)",
+            x=x,
+            short=_power_of_ten(_EXACT_AS_DOUBLE - scale),
+            low=formula("CAST(0 AS BIGINT)") if i else self._short(x),
+            limb=limb,
+        )
 
     @property
     def fold(self) -> Level:
@@ -126,12 +147,9 @@ class ExactDecimal(Counted):
         counting = self.counting(self.named("l0"))
         if self._total is not None:
             return (counting, *self._total.fold(column(self.named("l0"))))
-        limbs = [
-            formula("CAST(:x AS DECIMAL(20, 0))", x=column(self.named(limb)))
-            for limb in self._limbs
-        ]
-        sums = [formula("CAST(:sum AS DECIMAL(38, 0))", sum=weighted_sum(limb)) for limb in limbs]
-        return (counting, *zip((self.named(limb) for limb in self._limbs), sums, strict=True))
+        sums = zip(self._limb_totals, self._limbs, strict=True)
+        folds = [total.fold(column(self.named(limb))) for total, limb in sums]
+        return (counting, *(one for fold in folds for one in fold))
 
     @property
     def collapse(self) -> Level:
@@ -162,6 +180,32 @@ class ExactDecimal(Counted):
         )
         return Finalised(names.levels, value)
 
+    def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> Any:
+        """As `finalise`, over integers of any length."""
+        n = self.counted(state, rows)
+        if n <= 0:
+            return None
+        unscaled = self._unscaled(state, rows)
+        to = self.result_type
+        if self.function == "AVG":
+            quotient, remainder = divmod(unscaled * 10 ** (to.scale - self.argument_type.scale), n)
+            is_up = 2 * remainder > n or (2 * remainder == n and quotient >= 0)
+            unscaled = quotient + is_up
+        if abs(unscaled) >= 10**to.precision:
+            raise OnlySpark(f"the value doesn't fit {to.ddl}")
+        return Number(unscaled).scaleb(-to.scale, _ANY_LENGTH)
+
+    def _unscaled(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
+        """The exact total of the unscaled integers."""
+        if self._total is not None:
+            return self._total.added(state, rows)
+        if self._has_room:
+            sums = state(self.named("sum"))
+            scale = self.argument_type.scale
+            return sum(int(sums[row].scaleb(scale, _ANY_LENGTH)) for row in rows)
+        limbs = enumerate(self._limb_totals)
+        return sum(limb.added(state, rows) * 10 ** (LIMB * i) for i, limb in limbs)
+
     def _carried(self, names: Bindings, state: Callable[[str], exp.Expr]) -> list[exp.Expr]:
         """The total as limbs, highest first: the lower ones in [0, 10¹⁸), the highest signed."""
         if self._total is not None:
@@ -171,12 +215,12 @@ class ExactDecimal(Counted):
             digits = "CAST(REPLACE(CAST(:t AS STRING), '.', '') AS DECIMAL(38, 0))"
             return names.bind(total=formula(digits, t=state(self.named("sum"))))
         base = _power_of_ten(LIMB)
-        (carried,) = names.bind(t0=state(self.named("l0")))
+        (carried,) = names.bind(t0=self._limb_totals[0].decimal(state))
         limbs: list[exp.Expr] = []
-        for i, limb in enumerate(self._limbs[1:], start=1):
+        for i, limb in enumerate(self._limb_totals[1:], start=1):
             higher = formula(
                 "CAST(:higher + :carry AS DECIMAL(38, 0))",
-                higher=state(self.named(limb)),
+                higher=limb.decimal(state),
                 carry=_floor_divided(carried, base),
             )
             low, carried = names.bind(

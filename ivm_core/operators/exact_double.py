@@ -37,7 +37,8 @@ from ivm_core.operators.formula import Level, formula
 from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from sqlglot import exp
 
@@ -200,3 +201,29 @@ class ExactDouble(Counted):
             extraordinary=scaled(extraordinary),
         )
         return Finalised(names.levels, value)
+
+    def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> Any:
+        """As `finalise`; division of Python's integers rounds correctly."""
+        n = self.counted(state, rows)
+        if n <= 0:
+            return None
+        bins = state(self.named("bin"))
+        digits = [state(self.named(digit)) for digit in _DIGITS]
+        total, special = 0, {INFINITY_BIN: 0, MINUS_INFINITY_BIN: 0, NAN_BIN: 0}
+        for row in rows:
+            if bins[row] in special:
+                special[bins[row]] += digits[0][row]
+            else:
+                place = 64 * (bins[row] + HIGHEST_BIN)
+                total += sum(each[row] << (place + 32 * i) for i, each in enumerate(digits))
+        if any(special.values()):
+            is_one = not special[NAN_BIN] and not all(
+                special[each] for each in (INFINITY_BIN, MINUS_INFINITY_BIN)
+            )
+            sign = 1.0 if special[INFINITY_BIN] else -1.0
+            return sign * float("inf") if is_one else float("nan")
+        unit = 1 << (64 * HIGHEST_BIN - UNIT)
+        try:
+            return total / (unit * n if self.function == "AVG" else unit)
+        except OverflowError:
+            return float("inf") if total > 0 else float("-inf")

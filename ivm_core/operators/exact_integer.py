@@ -14,6 +14,8 @@ from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
     Finalised,
+    OnlySpark,
+    added,
     required,
     weighted_sum,
 )
@@ -22,7 +24,8 @@ from ivm_core.operators.formula import Level, formula
 from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from sqlglot import exp
 
@@ -63,6 +66,11 @@ class IntegerTotal:
     def low(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """The total mod 2³²."""
         return formula("(:lo & :digit)", lo=state(self.columns[-1].name), digit=DIGIT)
+
+    def added(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
+        """The total over state rows on the driver."""
+        totals = [added(state(one.name), rows) for one in self.columns]
+        return int(totals[0] if not self.wide else totals[0] * 2**32 + totals[1])
 
     def decimal(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """The total as DECIMAL(38,0), which always holds it."""
@@ -143,6 +151,17 @@ class ExactInteger(Counted):
             exact=scaled(long_way),
         )
         return Finalised(names.levels, value)
+
+    def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> Any:
+        """As `finalise`; division of Python's integers rounds correctly."""
+        n, total = self.counted(state, rows), self.total.added(state, rows)
+        if n <= 0:
+            return None
+        if self.function == "AVG":
+            return total / n
+        if not -(2**63) <= total < 2**63:
+            raise OnlySpark("the sum is no BIGINT")
+        return total
 
     def _sum(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         if not self.total.wide:

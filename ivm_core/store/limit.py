@@ -53,6 +53,14 @@ class ColumnLimit:
         among = pc.is_in(column, value_set=self.distinct)
         return pc.or_(among, column.is_null()) if self.with_null else among
 
+    def covers(self, other: ColumnLimit) -> bool:
+        """Whether every row within the other limit is within this one."""
+        if self.column != other.column or (other.with_null and not self.with_null):
+            return False
+        if self.distinct.type != other.distinct.type:
+            return False
+        return bool(pc.all(pc.is_in(other.distinct, value_set=self.distinct)).as_py() is not False)
+
     @cached_property
     def distinct(self) -> pa.Array:
         """The values once each, sorted, without NULL."""
@@ -77,6 +85,16 @@ class Limit:
     def __or__(self, other: Limit) -> Limit:
         """What either asks for."""
         return Limit(self.any_of + other.any_of)
+
+    def covers(self, other: Limit) -> bool:
+        """Whether what the other asks for is among what this one brings."""
+        return all(
+            any(
+                all(any(ours.covers(theirs) for theirs in wanted) for ours in given)
+                for given in self.any_of
+            )
+            for wanted in other.any_of
+        )
 
     def fitted(self, schema: pa.Schema) -> Limit | None:
         """The limit in the types of a table; None where it limits nothing there.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CLUSTER_BY = "tideview.clusterBy"
 _REBASES = 20
-_RECENT_BYTES = 4 << 20
+_RECENT_BYTES = 32 << 20
 _SMALL_ROWS = 8192
 
 
