@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
+from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
@@ -72,6 +74,8 @@ class Engine:
         self.functions = Functions()
         self.spark = spark
         self._gears: Gears | None = None
+        self._starting = threading.Lock()
+        self._side_by_side = SideBySide()
         self._lock = WriterLock(root)
         self._epoch: int | None = None
 
@@ -80,16 +84,18 @@ class Engine:
     @property
     def gears(self) -> Gears:
         """Spark, started when first needed."""
-        if self._gears is None:
-            if self.spark is None:
-                self.spark = _active_spark() or local_spark()
-            self._gears = Gears(self.spark)
-            for function in self.functions:
-                self._gears.register(function)
-        return self._gears
+        with self._starting:
+            if self._gears is None:
+                if self.spark is None:
+                    self.spark = _active_spark() or local_spark()
+                self._gears = Gears(self.spark)
+                for function in self.functions:
+                    self._gears.register(function)
+            return self._gears
 
     def close(self) -> None:
         """Let other writers in; a Spark session that was given stays as it is."""
+        self._side_by_side.close()
         self._lock.release()
         self._epoch = None
 
@@ -340,6 +346,9 @@ class Engine:
         relations = self._relations(tick, moment, intent["pins"], intent["views"])
         for name, change in staged.items():
             relations.produced[name] = None if change is None else change.change
+        if self.spark is None:
+            # other threads don't see which session is active here
+            self.spark = _active_spark()
         statements = self._gears.statements if self._gears else 0
         commits = self.layout.commits
         prepared = time.perf_counter()
@@ -347,15 +356,9 @@ class Engine:
         ways: dict[str, str] = {}
         try:
             self._pull(relations, intent, ways)
-            for view in intent["views"]:
-                upto = self.history.states[view].upto
-                evaluation = ViewEvaluation(
-                    self.catalog.program(view),
-                    relations,
-                    upto,
-                    by_difference=self.by_difference,
-                )
-                results[view] = evaluation.run()
+            tasks = {view: self._evaluation(view, relations).run for view in intent["views"]}
+            reads = {view: self.catalog.program(view).reads for view in tasks}
+            results = self._side_by_side.run(tasks, reads)
         except Exception as error:
             self._abort(tick, error)
             if isinstance(error, IvmError):
@@ -384,6 +387,11 @@ class Engine:
             programs={view: self.catalog.program(view) for view in intent["views"]},
         )
         self._append("commit", tick, body)
+
+    def _evaluation(self, view: str, relations: TickRelations) -> ViewEvaluation:
+        upto = self.history.states[view].upto
+        program = self.catalog.program(view)
+        return ViewEvaluation(program, relations, upto, by_difference=self.by_difference)
 
     def _relations(
         self,

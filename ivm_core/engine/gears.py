@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
@@ -140,26 +141,64 @@ class Written:
     net: int
 
 
+@dataclass
+class Hand:
+    """A session of the low gear, and the rows that are bound in it."""
+
+    session: SparkSession
+    rows: dict[str, LocalRows] = field(default_factory=dict)
+
+
 class Gears:
-    """Runs statements over bound relations; counts them."""
+    """Runs statements over bound relations; counts them.
+
+    Every thread has a session of the low gear to itself; the high gear is one thread's at a time.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
-        """Two sessions of our own over the given one."""
+        """Sessions of our own over the given one."""
         self.spark = spark
-        self.low = _session(spark, {**PINNED, **LOW})
+        self._lock = threading.RLock()
+        self._hands: dict[int, Hand] = {}
+        self._functions: dict[str, Function] = {}
         self.high = _session(spark, {**PINNED, **HIGH})
         self.statements = 0
         self._knows_moments = False
         self._empties: dict[str, DataFrame] = {}
-        self._on_hand: dict[str, LocalRows] = {}
         # what Spark refuses is raised with its text; it need not be logged as well
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+    @property
+    def low(self) -> SparkSession:
+        """The low gear's session of the thread that asks."""
+        return self._hand.session
+
+    @property
+    def _hand(self) -> Hand:
+        thread = threading.get_ident()
+        with self._lock:
+            if thread not in self._hands:
+                session = _session(self.spark, {**PINNED, **LOW})
+                if self._knows_moments:
+                    session.udf.register(FUNCTION, moment, "DOUBLE")
+                for each in self._functions.values():
+                    session.udf.register(each.name, each.code, each.return_type)
+                self._hands[thread] = Hand(session)
+            return self._hands[thread]
+
+    @property
+    def _sessions(self) -> list[SparkSession]:
+        return [self.high, *(hand.session for hand in self._hands.values())]
+
+    def _count(self) -> None:
+        with self._lock:
+            self.statements += 1
 
     def rows(self, sql: str, relations: Mapping[str, Rows], schema: Schema) -> pa.Table:
         """Run in the low gear; the result on the driver, with the schema's types."""
         for name, bound in relations.items():
             self._take(name, bound)
-        self.statements += 1
+        self._count()
         with self.folding() if WITH_OFFSET.search(sql) else nullcontext():
             table = self.query(self.low, sql).toArrow()
         return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
@@ -171,12 +210,12 @@ class Gears:
 
         `schema` has the columns that are written; a `_weight` among them counts in the digest.
         """
-        with self._bound(relations):
+        with self._lock, self._bound(relations):
             return self.write_frame(self.query(self.high, sql), schema, target, tick)
 
     def write_frame(self, frame: DataFrame, schema: Schema, target: str, tick: int) -> Written:
         """Write a frame of any session, as `write` does."""
-        self.statements += 1
+        self._count()
         frame = frame.select(
             *[F.col(quote(each.name)).cast(each.type.ddl) for each in schema],
             F.lit(tick).cast("bigint").alias("_tick"),
@@ -228,16 +267,19 @@ class Gears:
 
     def query(self, session: SparkSession, sql: str) -> DataFrame:
         """A statement in one of the sessions, which learns our own functions when they occur."""
-        if FUNCTION in sql and not self._knows_moments:
-            for each in (self.low, self.high):
-                each.udf.register(FUNCTION, moment, "DOUBLE")
-            self._knows_moments = True
+        if FUNCTION in sql:
+            with self._lock:
+                if not self._knows_moments:
+                    for each in self._sessions:
+                        each.udf.register(FUNCTION, moment, "DOUBLE")
+                    self._knows_moments = True
         return session.sql(sql)
 
     def register(self, function: Function) -> None:
-        """Make a user's function known to both sessions."""
-        for session in (self.low, self.high):
+        """Make a user's function known to all sessions."""
+        for session in (self.low, *self._sessions):
             session.udf.register(function.name, function.code, function.return_type)
+        self._functions[function.name] = function
 
     def read(self, rows: Rows) -> DataFrame:
         """A frame of bound rows in the high gear."""
@@ -249,20 +291,22 @@ class Gears:
 
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
-        for name in self._on_hand:
-            self.low.catalog.dropTempView(quote(name))
-        self._on_hand.clear()
+        for hand in self._hands.values():
+            for name in hand.rows:
+                hand.session.catalog.dropTempView(quote(name))
+            hand.rows.clear()
 
     def _take(self, name: str, rows: Rows) -> None:
         """Bind rows in the low gear, unless they are on hand from the statement before."""
-        known = self._on_hand.get(name)
+        hand = self._hand
+        known = hand.rows.get(name)
         if known is not None and isinstance(rows, LocalRows) and known.table is rows.table:
             return
         # one partition by declaration, so that no exchange is planned
-        self._frame(self.low, rows).coalesce(1).createOrReplaceTempView(quote(name))
-        self._on_hand.pop(name, None)
+        self._frame(hand.session, rows).coalesce(1).createOrReplaceTempView(quote(name))
+        hand.rows.pop(name, None)
         if isinstance(rows, LocalRows):
-            self._on_hand[name] = rows
+            hand.rows[name] = rows
 
     @contextmanager
     def folding(self) -> Iterator[None]:

@@ -7,8 +7,10 @@ produced, with what a reader has missed in earlier ticks.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from ivm_core.store.limit import Limit
     from ivm_core.store.trace import Trace
 
+P = ParamSpec("P")
+R = TypeVar("R")
 LOCAL_ROWS = 50_000
 """Up to this many rows a change is worth having on the driver."""
 
@@ -68,6 +72,19 @@ def local_change(table: pa.Table, schema: Schema) -> Change | None:
     return Change(LocalRows(table, weighted(schema)), table.num_rows, deletions, total)
 
 
+def _one_at_a_time(
+    method: Callable[Concatenate[TickRelations, P], R],
+) -> Callable[Concatenate[TickRelations, P], R]:
+    """The method, for one thread after the other: views of a tick share what was read."""
+
+    @wraps(method)
+    def call(relations: TickRelations, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with relations.lock:
+            return method(relations, *args, **kwargs)
+
+    return call
+
+
 @dataclass
 class TickRelations:
     """The relations of one tick."""
@@ -88,6 +105,7 @@ class TickRelations:
     """How the changes of followed tables were found."""
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What the tick's views read of each relation."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
     _caught_up: dict[tuple[str, int], Change | None] = field(default_factory=dict)
     _fetched: dict[tuple[str, int], list[tuple[Limit, pa.Table]]] = field(default_factory=dict)
     _narrowed: dict[str, tuple[Change | None, Change | None]] = field(default_factory=dict)
@@ -101,6 +119,7 @@ class TickRelations:
         """Columns without weight."""
         return relation_schema(name, self.schemas)
 
+    @_one_at_a_time
     def change(self, name: str, since: int) -> Change | None:
         """What changed after tick `since`, this tick included; None for nothing."""
         if name in CLOCKS:
@@ -112,6 +131,7 @@ class TickRelations:
             self._caught_up[key] = self._catch_up(name, since)
         return self._caught_up[key]
 
+    @_one_at_a_time
     def row_count(self, name: str, at: int) -> int:
         """Stored rows at a tick, as an upper bound."""
         if name in CLOCKS:
@@ -121,6 +141,7 @@ class TickRelations:
             return 0 if version is None else self.followed[name].rows(version)
         return self.trace(name).rows_estimate(self.history.committed, at)
 
+    @_one_at_a_time
     def has_gone_rows(self, name: str, upto: int) -> bool:
         """Whether deletions stand beside the rows that they cancel, up to a tick."""
         if name in CLOCKS or self._is_followed(name):
@@ -131,6 +152,7 @@ class TickRelations:
         produced = self.produced.get(name) if upto == self.tick else None
         return produced is not None and produced.deletions > 0
 
+    @_one_at_a_time
     def old(
         self, name: str, at: int, columns: Sequence[str] | None = None, limit: Limit | None = None
     ) -> pa.Table | None:
@@ -169,6 +191,7 @@ class TickRelations:
         fetched.append((limit, table))
         return table.select([*names, WEIGHT])
 
+    @_one_at_a_time
     def stored(self, name: str, at: int) -> Rows:
         """Rows at an earlier tick, for Spark to read."""
         schema = self.schema(name)
@@ -183,6 +206,7 @@ class TickRelations:
         files = self.trace(name).files(self.history.committed, at)
         return StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=at)
 
+    @_one_at_a_time
     def now(self, name: str) -> pa.Table | None:
         """Rows with this tick's change, on the driver."""
         before = self.old(name, self.tick - 1)
@@ -201,6 +225,7 @@ class TickRelations:
             return self.layout.source_rows(name, schema, source.primary_key)
         return self.layout.stage_rows(name, schema)
 
+    @_one_at_a_time
     def localised(self, change: Change | None, name: str) -> Change | None:
         """The change with its rows on the driver where they are few."""
         if change is None or not isinstance(change.rows, StoredRows):
@@ -216,6 +241,7 @@ class TickRelations:
         table = stacked(*parts)
         return local_change(table.cast(arrow_schema(schema)), self.schema(name))
 
+    @_one_at_a_time
     def narrowed(self, change: Change | None, name: str) -> Change | None:
         """The change in the columns that the tick's views read, netted again.
 
