@@ -24,6 +24,7 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
+from ivm_core.engine.sharing import share
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
@@ -146,6 +147,8 @@ class Engine:
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
+                for node in share(self.catalog, self.history, tuple(drafts), self._analyser):
+                    self._append("shared", self.history.tick, node.body)
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
                 return
@@ -319,7 +322,9 @@ class Engine:
 
     def _maintained(self) -> tuple[str, ...]:
         """Compact; the tick is committed by now, so what goes wrong here can only be told."""
-        programs = [self.catalog.program(view) for view in self.history.views]
+        # a view that no tick has evaluated has no traces, and may still come to share its nodes
+        seen = [name for name, state in self.history.states.items() if state.upto]
+        programs = [self.catalog.program(name) for name in seen]
         try:
             maintain(self.layout, self.history, programs, self._writing())
         except Exception as error:
@@ -347,15 +352,15 @@ class Engine:
         ways: dict[str, str] = {}
         try:
             self._pull(relations, intent, ways)
-            for view in intent["views"]:
-                upto = self.history.states[view].upto
+            for name in self.catalog.schedule(intent["views"]):
                 evaluation = ViewEvaluation(
-                    self.catalog.program(view),
+                    self.catalog.program(name),
                     relations,
-                    upto,
+                    self.history.states[name].upto,
+                    shared_by=self.catalog.readers(name),
                     by_difference=self.by_difference,
                 )
-                results[view] = evaluation.run()
+                results[name] = evaluation.run()
         except Exception as error:
             self._abort(tick, error)
             if isinstance(error, IvmError):
@@ -381,16 +386,16 @@ class Engine:
                 "evaluate": (evaluated - prepared) * 1000,
             },
             recovered=recovered,
-            programs={view: self.catalog.program(view) for view in intent["views"]},
+            programs={name: self.catalog.program(name) for name in results},
         )
         self._append("commit", tick, body)
 
     def _relations(
         self, tick: int, moment: datetime, pins: Mapping[str, dict[str, Any]]
     ) -> TickRelations:
-        schemas = self.catalog.schemas()
-        for view in self.history.views:
-            for stage in self.catalog.program(view).stages[:-1]:
+        schemas = self.catalog.relations()
+        for name in (*self.history.views, *self.history.shared):
+            for stage in self.catalog.program(name).stages[:-1]:
                 schemas[stage.stage.relation] = stage.output
         return TickRelations(
             self.gears_if_needed,
