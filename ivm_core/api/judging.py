@@ -142,7 +142,7 @@ def over_flow(path: str | PathLike[str], replacing: Iterable[str]) -> Iterator[J
     with _scratch() as engine:
         for entry in entries:
             is_kept = entry.kind == "view" and entry.body["name"].casefold() not in replaced
-            if entry.kind == "source" or is_kept:
+            if entry.kind in ("source", "shared") or is_kept:
                 engine.adopt(entry)
         yield Judge(engine)
 

@@ -43,6 +43,7 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
         "format": 1,
         "equal": replay.equal,
         "deltas": [{**asdict(each), "equal": each.equal} for each in replay.deltas],
+        "shared": [{**asdict(each), "equal": each.equal} for each in replay.shared],
     }
     console.answer(_text(replay), content)
     return ExitCode.OK if replay.equal else ExitCode.NO
@@ -51,9 +52,10 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
 def _text(replay: Replay) -> str:
     ticks = len({each.tick for each in replay.deltas})
     lines = [
-        f"tick {each.tick}, view {each.view}: "
+        f"tick {each.tick}, {kind} {each.view}: "
         + (each.problem or f"recorded {each.recorded}, replayed {each.replayed}")
-        for each in replay.deltas
+        for kind, deltas in (("shared node", replay.shared), ("view", replay.deltas))
+        for each in deltas
         if not each.equal
     ]
     word = "DIFFERENT" if lines else "equal"

@@ -11,21 +11,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
+from ivm_core.compile.common_types import with_common_types
 from ivm_core.compile.expansion import expand
+from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
-from ivm_core.compile.stages import Stage, cut, physical_names, scans
+from ivm_core.compile.stages import (
+    NOTHING_SHARED,
+    SharedNode,
+    Stage,
+    cut,
+    cut_shared,
+    physical_names,
+    scans,
+)
 from ivm_core.compile.type_book import UNTYPED, Analyser, TypeBook
-from ivm_core.model.errors import Unsupported
+from ivm_core.model.errors import InternalError
+from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
-from ivm_core.operators.sql import column_scalar, scalar_of, tree_of
 from ivm_core.plan.nodes import (
     CLOCKS,
     Aggregate,
-    Distinct,
     Filter,
     Generate,
     Join,
@@ -33,18 +40,15 @@ from ivm_core.plan.nodes import (
     Node,
     Project,
     Repeated,
-    SetOperation,
     UnionAll,
 )
-from ivm_core.plan.partitioned import Partitioned
-from ivm_core.plan.rewriting import rewrite
+from ivm_core.plan.partitioned import STATEFUL, Partitioned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ivm_core.model.types import DataType
     from ivm_core.operators.accumulator import Accumulator
-    from ivm_core.plan.scalar import Scalar
 
 PLAN_FORMAT = "1"
 
@@ -82,6 +86,19 @@ class ViewProgram:
         return self.stages[-1].output
 
     @cached_property
+    def keys(self) -> dict[str, str]:
+        """Keys of the nodes that its inner stages keep, by the stage's relation."""
+        keys = NodeKeys()
+        origins = ((each.stage.relation, each.stage.origin) for each in self.stages)
+        return {relation: keys.of(origin) for relation, origin in origins if origin is not None}
+
+    @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """The shared nodes that its stages read."""
+        names = frozenset().union(*(stage.stage.body.relations for stage in self.stages))
+        return tuple(sorted(name for name in names if name.startswith(SHARED_PREFIX)))
+
+    @cached_property
     def column_types(self) -> dict[str, dict[str, DataType]]:
         """The book over the nodes of the whole plan: column types by node text."""
         return _booked(self.plan, self.types)
@@ -110,6 +127,14 @@ class ViewProgram:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True)
+class ViewPlan:
+    """What a query means, and what its ticks compute, before that is cut into stages."""
+
+    plan: Node
+    expanded: Node
+
+
 def compile_view(
     name: str,
     sql: str,
@@ -120,13 +145,18 @@ def compile_view(
 ) -> ViewProgram:
     """The program of a view; `known` is the type book of an earlier compilation."""
     types = TypeBook(analyser, known or {})
-    plan = _with_common_types(parse(), catalog, types)
+    return view_program(name, sql, plan_view(name, parse, catalog, types), catalog, types)
+
+
+def plan_view(
+    name: str, parse: Callable[[], Node], catalog: Mapping[str, Schema], types: TypeBook
+) -> ViewPlan:
+    """The plan of a view's query, and its expansion."""
+    plan = with_common_types(parse(), catalog, types)
     # before pruning, so that a query that is read twice has one order
     plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
     plan = optimise(plan, catalog)
     types.refuse_random(plan, catalog)
-    programs = []
-    inner: dict[str, Schema] = dict(catalog)
     for node in plan.walk():
         if isinstance(node, Aggregate):
             # what an exact recompute of the whole query needs to know
@@ -134,7 +164,53 @@ def compile_view(
     expanded = expand(plan, lambda node: types.types(node, catalog))
     if expanded is not plan:
         expanded = optimise(expanded, catalog)
-    for stage in cut(expanded, name):
+    return ViewPlan(plan, expanded)
+
+
+def view_program(
+    name: str,
+    sql: str,
+    planned: ViewPlan,
+    catalog: Mapping[str, Schema],
+    types: TypeBook,
+    shared: Mapping[str, SharedNode] = NOTHING_SHARED,
+) -> ViewProgram:
+    """The program of a view that reads shared nodes, by their keys, where it has them."""
+    stages = cut(planned.expanded, name, shared)
+    return _program(name, sql, planned.plan, stages, catalog, types)
+
+
+def shared_program(
+    relation: str,
+    sql: str,
+    planned: ViewPlan,
+    catalog: Mapping[str, Schema],
+    types: TypeBook,
+    shared: Mapping[str, SharedNode],
+) -> ViewProgram:
+    """The program of a node that views share, which is in a query of one of them."""
+    keys = NodeKeys()
+    key = relation.removeprefix(SHARED_PREFIX)
+    nodes = (each for each in planned.expanded.walk() if isinstance(each, STATEFUL))
+    node = next((each for each in nodes if keys.of(each) == key), None)
+    if node is None:
+        raise InternalError(f"the query that the shared node {relation} is from doesn't have it")
+    others = {each: known for each, known in shared.items() if each != key}
+    stages = cut_shared(node, relation, others)
+    return _program(relation, sql, node, stages, catalog, types)
+
+
+def _program(
+    name: str,
+    sql: str,
+    plan: Node,
+    stages: tuple[Stage, ...],
+    catalog: Mapping[str, Schema],
+    types: TypeBook,
+) -> ViewProgram:
+    programs = []
+    inner: dict[str, Schema] = dict(catalog)
+    for stage in stages:
         program = _stage_program(stage, inner, types)
         for node in stage.body.walk():
             if isinstance(node, Join | Filter | Project | UnionAll | Generate | Repeated):
@@ -143,7 +219,7 @@ def compile_view(
         programs.append(program)
     reads = tuple(sorted(plan.relations - set(CLOCKS)))
     clocks = tuple(sorted(plan.relations & set(CLOCKS)))
-    return ViewProgram(name, sql, plan, tuple(programs), reads, clocks, types.book)
+    return ViewProgram(name, sql, plan, tuple(programs), reads, clocks, dict(types.book))
 
 
 def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType]]:
@@ -157,10 +233,12 @@ def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType
     return result
 
 
-def stage_catalog(program: ViewProgram, catalog: Mapping[str, Schema]) -> dict[str, Schema]:
-    """The catalog with the program's own inner relations."""
-    inner = {stage.stage.relation: stage.output for stage in program.stages[:-1]}
-    return {**catalog, **inner}
+def stage_catalog(
+    program: ViewProgram, catalog: Mapping[str, Schema], below: Sequence[ViewProgram] = ()
+) -> dict[str, Schema]:
+    """The catalog with the program's own inner relations; `below` are the shared nodes."""
+    stages = [stage for each in below for stage in each.stages] + list(program.stages[:-1])
+    return {**catalog, **{stage.stage.relation: stage.output for stage in stages}}
 
 
 def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook) -> StageProgram:
@@ -195,67 +273,6 @@ def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook)
     state_keys = Schema(keys, internal=True) if keys else None
     output = keys + results or (Field("present", parse_schema("x BOOLEAN").fields[0].type),)
     return StageProgram(stage, Schema(output, internal=True), state_keys, accumulators)
-
-
-def _with_common_types(plan: Node, catalog: Mapping[str, Schema], types: TypeBook) -> Node:
-    """Cast the branches of every UNION ALL to the types of the whole."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, SetOperation):
-            try:
-                whole = list(types.types(node, catalog).values())
-            except Unsupported:
-                return node
-            sides = [_cast_all(side, whole, catalog, types) for side in node.inputs]
-            return SetOperation(sides[0], sides[1], node.kind)
-        if not isinstance(node, UnionAll):
-            return node
-        try:
-            whole = list(types.types(node, catalog).values())
-        except Unsupported:
-            # all branches of a column are untyped NULLs: what is above gives it a type, or refuses
-            return node
-        return UnionAll(tuple(_cast_all(each, whole, catalog, types) for each in node.branches))
-
-    return rewrite(plan, rule)
-
-
-def _cast_all(
-    branch: Node, wanted: list[DataType], catalog: Mapping[str, Schema], types: TypeBook
-) -> Node:
-    """The branch with its columns in these types."""
-    try:
-        found = list(types.types(branch, catalog).values())
-    except Unsupported:
-        return _cast_below(branch, wanted, catalog, types)
-    if found == wanted:
-        return branch
-    triples = zip(branch.columns, found, wanted, strict=True)
-    outputs = [
-        (name, column_scalar(name) if has == wants else _cast(column_scalar(name), wants))
-        for name, has, wants in triples
-    ]
-    return Project(branch, tuple(outputs))
-
-
-def _cast_below(
-    branch: Node, wanted: list[DataType], catalog: Mapping[str, Schema], types: TypeBook
-) -> Node:
-    """Casts where the untyped NULLs are written, so that no relation has them as a column."""
-    if isinstance(branch, Project):
-        pairs = zip(branch.outputs, wanted, strict=True)
-        outputs = tuple((name, _cast(scalar, wants)) for (name, scalar), wants in pairs)
-        return Project(branch.input, outputs)
-    if isinstance(branch, UnionAll):
-        return UnionAll(tuple(_cast_all(each, wanted, catalog, types) for each in branch.branches))
-    if isinstance(branch, Distinct):
-        return Distinct(_cast_all(branch.input, wanted, catalog, types))
-    types.types(branch, catalog)
-    return branch
-
-
-def _cast(scalar: Scalar, wanted: DataType) -> Scalar:
-    return scalar_of(exp.cast(tree_of(scalar), wanted.ddl, dialect="spark"))
 
 
 __all__ = ["Aggregate", "Analyser", "StageProgram", "ViewProgram", "compile_view"]

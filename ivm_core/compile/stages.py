@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.operators.sql import column_scalar
 from ivm_core.plan.nodes import Aggregate, Distinct, Join, Kept, Node, Project, Scan
 from ivm_core.plan.partitioned import STATEFUL, Partitioned
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+
+NOTHING_SHARED: Mapping[str, SharedNode] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Stage:
     """The node over `body` that keeps something; None for the view itself."""
     keeps_rows: bool
     """Whether someone needs the output as it was before the tick: then it has a trace."""
+    origin: Node | None = None
+    """The node of the whole plan that `top` is, over the relations outside of the view."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -53,25 +60,59 @@ class Stage:
         return self.top.partition if isinstance(self.top, Partitioned) else ()
 
 
-def cut(plan: Node, view: str) -> tuple[Stage, ...]:
-    """The stages of a view in order; the last one is the view."""
-    stages: list[Stage] = []
-    done: dict[tuple[int, bool], Node] = {}
+def cut(
+    plan: Node, view: str, shared: Mapping[str, SharedNode] = NOTHING_SHARED
+) -> tuple[Stage, ...]:
+    """The stages of a view in order; the last one is the view.
 
-    def descend(node: Node, *, needs_old: bool) -> Node:
+    `shared` has the nodes, by their keys, that the flow keeps for several views.
+    """
+    cutting = _Cutting(view, shared)
+    body = cutting.descend(plan, needs_old=False)
+    return (*cutting.stages, Stage(view, body, None, keeps_rows=True))
+
+
+def cut_shared(node: Node, relation: str, shared: Mapping[str, SharedNode]) -> tuple[Stage, ...]:
+    """The stages of a node that several views share; the last one is the node."""
+    cutting = _Cutting(relation, shared)
+    cutting.descend(node, needs_old=True)
+    return (*cutting.stages[:-1], replace(cutting.stages[-1], relation=relation))
+
+
+class _Cutting:
+    """The stages that were cut off so far."""
+
+    def __init__(self, view: str, shared: Mapping[str, SharedNode]) -> None:
+        self.stages: list[Stage] = []
+        self._view = view
+        self._shared = shared
+        self._keys = NodeKeys()
+        self._done: dict[tuple[int, bool], Node] = {}
+
+    def descend(self, node: Node, *, needs_old: bool) -> Node:
+        """What stands for a node in the stage above it: itself, or a scan of its rows."""
         key = (id(node), needs_old)
-        if key not in done:
-            done[key] = cut_off(node, needs_old=needs_old)
-        return done[key]
+        if key not in self._done:
+            self._done[key] = self._found(node) or self._cut_off(node, needs_old=needs_old)
+        return self._done[key]
 
-    def cut_off(node: Node, *, needs_old: bool) -> Node:
-        below = needs_old or isinstance(node, Join)
-        stateful = isinstance(node, STATEFUL)
-        inner = isinstance(node, Partitioned) or (isinstance(node, Aggregate) and is_extremal(node))
-        inputs = tuple(
-            descend(child, needs_old=inner if stateful else below) for child in node.inputs
+    def _found(self, node: Node) -> Node | None:
+        """A scan of the node's rows, where several views share it."""
+        if not (self._shared and isinstance(node, STATEFUL)):
+            return None
+        known = self._shared.get(self._keys.of(node))
+        return None if known is None else known.output(node.columns)
+
+    def _cut_off(self, origin: Node, *, needs_old: bool) -> Node:
+        below = needs_old or isinstance(origin, Join)
+        stateful = isinstance(origin, STATEFUL)
+        inner = isinstance(origin, Partitioned) or (
+            isinstance(origin, Aggregate) and is_extremal(origin)
         )
-        node = with_inputs(node, inputs)
+        inputs = tuple(
+            self.descend(child, needs_old=inner if stateful else below) for child in origin.inputs
+        )
+        node = with_inputs(origin, inputs)
         if not isinstance(node, Aggregate | Distinct | Partitioned | Kept):
             return node
         columns = node.columns
@@ -80,17 +121,14 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
         top = as_aggregate(node) if isinstance(node, Distinct) else node
         keeps = needs_old or not isinstance(top, Aggregate) or is_extremal(top)
         # the same node in several places of the plan is one stage
+        stages = self.stages
         number = next((n for n, each in enumerate(stages) if _is_same(each.top, top)), None)
         if number is None:
             number = len(stages)
-            stages.append(Stage(f"{view}#{number + 1}", top.input, top, keeps))
+            stages.append(Stage(f"{self._view}#{number + 1}", top.input, top, keeps, origin))
         elif keeps:
             stages[number] = replace(stages[number], keeps_rows=True)
         return Output.named(stages[number].relation, columns)
-
-    body = descend(plan, needs_old=False)
-    stages.append(Stage(view, body, None, keeps_rows=True))
-    return tuple(stages)
 
 
 def _is_same(one: Node | None, other: Node) -> bool:
@@ -117,6 +155,18 @@ class Output(Scan):
     def text(self) -> str:
         """Canonical text of the scan."""
         return f"{super().text[:-1]} as {', '.join(self.names)})"
+
+
+@dataclass(frozen=True)
+class SharedNode:
+    """A node with state that the flow keeps for several views, as a relation."""
+
+    relation: str
+    fields: tuple[str, ...]
+
+    def output(self, columns: tuple[str, ...]) -> Output:
+        """A scan of it under the names of a plan; a row of no columns is stored as one."""
+        return Output(self.relation, self.relation, self.fields[: len(columns)], columns)
 
 
 def physical_names(columns: tuple[str, ...]) -> tuple[str, ...]:

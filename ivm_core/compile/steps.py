@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.program import stage_catalog
 from ivm_core.compile.reach import KEYS, ReachFinder
 from ivm_core.compile.stages import as_aggregate, is_extremal
@@ -17,7 +18,7 @@ from ivm_core.plan.nodes import CLOCKS, Aggregate, Distinct, Match, SetOperation
 from ivm_core.plan.partitioned import Grouped, Partitioned, Top, Windowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.compile.reach import Hop, Reach
@@ -86,15 +87,21 @@ def reads_of(stage: StageProgram, catalog: Mapping[str, Schema]) -> tuple[Read, 
     return tuple(found)
 
 
-def obstacles(program: ViewProgram, schemas: Mapping[str, Schema]) -> tuple[Obstacle, ...]:
-    """What keeps a view from costing no more than its change; none for an incremental one."""
+def obstacles(
+    program: ViewProgram, schemas: Mapping[str, Schema], below: Sequence[ViewProgram] = ()
+) -> tuple[Obstacle, ...]:
+    """What keeps a view from costing no more than its change; none for an incremental one.
+
+    `below` are the shared nodes that it reads.
+    """
     found = [
         _of_node(node) for node in program.plan.walk() if verdict_of(node).verdict == RECOMPUTED
     ]
-    catalog = stage_catalog(program, schemas)
-    inner = {each.stage.relation: each.stage.top for each in program.stages if each.stage.top}
-    small = {each.stage.relation for each in program.stages if _has_one_row(each)}
-    for stage in program.stages:
+    catalog = stage_catalog(program, schemas, below)
+    stages = _all_stages(program, below)
+    inner = {each.stage.relation: each.stage.top for each in stages if each.stage.top}
+    small = {each.stage.relation for each in stages if _has_one_row(each)}
+    for stage in stages:
         has_clock = not stage.stage.body.relations.isdisjoint(CLOCKS)
         found += [
             _of_read(read, inner.get(read.relation), has_clock)
@@ -104,21 +111,27 @@ def obstacles(program: ViewProgram, schemas: Mapping[str, Schema]) -> tuple[Obst
     return tuple(dict.fromkeys(found))
 
 
-def steps_by_node(program: ViewProgram) -> dict[int, tuple[str, ...]]:
+def steps_by_node(
+    program: ViewProgram, below: Sequence[ViewProgram] = ()
+) -> dict[int, tuple[str, ...]]:
     """Which steps do the work of which node of the plan, by `id` of the node.
 
-    A node that keeps state is a step of its own. What a match or a set operation is made of is
-    counted to the smallest of them that reads the same relations.
+    A node that keeps state is a step of its own, perhaps a shared one. What a match or a set
+    operation is made of is counted to the smallest of them that reads the same relations.
     """
     plan = program.plan
     nodes = [each for each in plan.walk() if _signature(each)]
-    bases = _base_relations(program)
+    keys = NodeKeys()
+    by_relation = {name: key for each in (*below, program) for name, key in each.keys.items()}
+    stages = _all_stages(program, below)
+    bases = _base_relations(stages)
     found: dict[int, list[str]] = {id(plan): [program.name]}
-    for stage in program.stages[:-1]:
+    for stage in stages:
         top, relation = stage.stage.top, stage.stage.relation
         if top is None:
             continue
-        owners = [each for each in nodes if _signature(each) == _signature(top)]
+        owners = [each for each in nodes if keys.of(each) == by_relation[relation]]
+        owners = owners or [each for each in nodes if _signature(each) == _signature(top)]
         if not owners:
             around = [each for each in plan.walk() if isinstance(each, Match | SetOperation | Top)]
             around = [each for each in around if bases[relation] <= each.relations]
@@ -144,10 +157,14 @@ def _signature(node: Node) -> tuple[object, ...]:
     return ()
 
 
-def _base_relations(program: ViewProgram) -> dict[str, frozenset[str]]:
+def _all_stages(program: ViewProgram, below: Sequence[ViewProgram]) -> list[StageProgram]:
+    return [stage for each in (*below, program) for stage in each.stages]
+
+
+def _base_relations(stages: list[StageProgram]) -> dict[str, frozenset[str]]:
     """The relations outside of the view that each of its steps stands on."""
     found: dict[str, frozenset[str]] = {}
-    for stage in program.stages:
+    for stage in stages:
         names = stage.stage.body.relations
         below = (found.get(name, frozenset({name})) for name in names)
         found[stage.stage.relation] = frozenset().union(*below)

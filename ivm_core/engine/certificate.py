@@ -57,11 +57,12 @@ def certificate(
             "version": pin["version"],
             "way": ways.get(name, ""),
         }
-    views = {}
+    views: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
     for name, result in results.items():
         state = history.states[name]
         before = Digest.parse(state.digest or Digest.zero().hex)
-        views[name] = {
+        (shared if name in history.shared else views)[name] = {
             "skipped": result.skipped,
             "rows_out": result.rows_out,
             "deletions": result.deletions,
@@ -81,6 +82,7 @@ def certificate(
         "notes": intent.get("notes", []),
         "sources": sources,
         "views": views,
+        **({"shared": shared} if shared else {}),
         "statements": statements,
         "commits": commits,
         "phases_ms": {name: round(value, 3) for name, value in phases.items()},
@@ -93,19 +95,7 @@ def summary_of(
 ) -> StepSummary:
     """The summary of a committed tick."""
     body = history.commits[tick]
-    views = {
-        name: ViewSummary(
-            rows_out=view["rows_out"],
-            deletions=view["deletions"],
-            rows=view["rows"],
-            skipped=view["skipped"],
-            digest=view["digest"],
-            state_digest=view["state_digest"],
-            duration_ms=view["duration_ms"],
-            ways=view["ways"],
-        )
-        for name, view in body["views"].items()
-    }
+    views = _summaries(body["views"])
     sources = {
         name: SourceSummary(
             source["rows_in"], source["digest"], source.get("version"), source["way"]
@@ -120,6 +110,7 @@ def summary_of(
         rows_out=sum(view.rows_out for view in views.values()),
         duration_ms=sum(phases.values()) if duration_ms is None else duration_ms,
         views=views,
+        shared=_summaries(body.get("shared", {})),
         sources=sources,
         statements=body["statements"],
         commits=body["commits"],
@@ -127,3 +118,19 @@ def summary_of(
         notes=(*body["notes"], *notes),
         recovered=body["recovered"],
     )
+
+
+def _summaries(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, ViewSummary]:
+    return {
+        name: ViewSummary(
+            rows_out=view["rows_out"],
+            deletions=view["deletions"],
+            rows=view["rows"],
+            skipped=view["skipped"],
+            digest=view["digest"],
+            state_digest=view["state_digest"],
+            duration_ms=view["duration_ms"],
+            ways=view["ways"],
+        )
+        for name, view in entries.items()
+    }

@@ -25,6 +25,7 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
+from ivm_core.engine.sharing import share
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.writer import WriterLock
@@ -152,6 +153,8 @@ class Engine:
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
+                for node in share(self.catalog, self.history, tuple(drafts), self._analyser):
+                    self._append("shared", self.history.tick, node.body)
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
                 return
@@ -325,7 +328,9 @@ class Engine:
 
     def _maintained(self) -> tuple[str, ...]:
         """Compact; the tick is committed by now, so what goes wrong here can only be told."""
-        programs = [self.catalog.program(view) for view in self.history.views]
+        # a view that no tick has evaluated has no traces, and may still come to share its nodes
+        seen = [name for name, state in self.history.states.items() if state.upto]
+        programs = [self.catalog.program(name) for name in seen]
         try:
             maintain(self.layout, self.history, programs, self._writing())
         except Exception as error:
@@ -356,9 +361,9 @@ class Engine:
         ways: dict[str, str] = {}
         try:
             self._pull(relations, intent, ways)
-            tasks = {view: self._evaluation(view, relations).run for view in intent["views"]}
-            reads = {view: self.catalog.program(view).reads for view in tasks}
-            results = self._side_by_side.run(tasks, reads)
+            names = self.catalog.schedule(intent["views"])
+            tasks = {name: self._evaluation(name, relations).run for name in names}
+            results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
             self._abort(tick, error)
             if isinstance(error, IvmError):
@@ -384,14 +389,23 @@ class Engine:
                 "evaluate": (evaluated - prepared) * 1000,
             },
             recovered=recovered,
-            programs={view: self.catalog.program(view) for view in intent["views"]},
+            programs={name: self.catalog.program(name) for name in results},
         )
         self._append("commit", tick, body)
 
-    def _evaluation(self, view: str, relations: TickRelations) -> ViewEvaluation:
-        upto = self.history.states[view].upto
-        program = self.catalog.program(view)
-        return ViewEvaluation(program, relations, upto, by_difference=self.by_difference)
+    def _evaluation(self, name: str, relations: TickRelations) -> ViewEvaluation:
+        return ViewEvaluation(
+            self.catalog.program(name),
+            relations,
+            self.history.states[name].upto,
+            shared_by=self.catalog.readers(name),
+            by_difference=self.by_difference,
+        )
+
+    def _below(self, name: str) -> tuple[str, ...]:
+        """What has to be evaluated before a view or shared node."""
+        program = self.catalog.program(name)
+        return (*program.reads, *program.shared)
 
     def _relations(
         self,
@@ -400,13 +414,13 @@ class Engine:
         pins: Mapping[str, dict[str, Any]],
         views: Iterable[str],
     ) -> TickRelations:
-        schemas = self.catalog.schemas()
+        schemas = self.catalog.relations()
         columns: dict[str, frozenset[str]] = {}
-        for view in views:
+        for view in self.catalog.schedule(views):
             for name, fields in self.catalog.program(view).fields_read.items():
                 columns[name] = columns.get(name, frozenset()) | fields
-        for view in self.history.views:
-            for stage in self.catalog.program(view).stages[:-1]:
+        for name in (*self.history.views, *self.history.shared):
+            for stage in self.catalog.program(name).stages[:-1]:
                 schemas[stage.stage.relation] = stage.output
         return TickRelations(
             self.gears_if_needed,

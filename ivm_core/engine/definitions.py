@@ -1,4 +1,4 @@
-"""What a flow is made of: sources and views as they are declared and stored."""
+"""What a flow is made of: sources, views and what views share, as they are stored."""
 
 from __future__ import annotations
 
@@ -69,11 +69,14 @@ class ViewDefinition:
     """Fingerprints of the registered functions that it calls."""
     require: str = ""
     """What the view must be, `incremental`, or else it isn't registered; empty for anything."""
+    shared: tuple[str, ...] = ()
+    """The shared nodes that its steps read."""
 
     @property
     def body(self) -> dict[str, Any]:
         """As the tick log stores it."""
         required = {"require": self.require} if self.require else {}
+        shared = {"shared": list(self.shared)} if self.shared else {}
         return {
             "name": self.name,
             "sql": self.sql,
@@ -82,6 +85,7 @@ class ViewDefinition:
             "fingerprint": self.fingerprint,
             "functions": dict(self.functions),
             **required,
+            **shared,
         }
 
     @classmethod
@@ -95,4 +99,43 @@ class ViewDefinition:
             body["fingerprint"],
             dict(body.get("functions", {})),
             body.get("require", ""),
+            tuple(body.get("shared", ())),
+        )
+
+
+@dataclass(frozen=True)
+class SharedDefinition:
+    """A node with state that several views have, maintained once for all of them.
+
+    It is a node of a query, so it is stored as one: `sql` is the text of the view in which it was
+    found first, and the key in its name says which node.
+    """
+
+    name: str
+    sql: str
+    schema: str
+    types: Mapping[str, str]
+    shared: tuple[str, ...] = ()
+    """The shared nodes that its own steps read."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As the tick log stores it."""
+        return {
+            "name": self.name,
+            "sql": self.sql,
+            "schema": self.schema,
+            "types": dict(self.types),
+            "shared": list(self.shared),
+        }
+
+    @classmethod
+    def parse(cls, body: Mapping[str, Any]) -> SharedDefinition:
+        """Read back what `body` wrote."""
+        return cls(
+            body["name"],
+            body["sql"],
+            body["schema"],
+            dict(body["types"]),
+            tuple(body["shared"]),
         )

@@ -26,6 +26,8 @@ from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.engine.relations import Change, TickRelations
     from ivm_core.engine.stage_run import Inlined, StageRun
@@ -59,16 +61,19 @@ class ViewEvaluation:
         relations: TickRelations,
         upto: int,
         *,
+        shared_by: Sequence[str] = (),
         by_difference: bool = False,
     ) -> None:
         """`upto` is the tick that the view has seen; 0 for a view without rows yet.
 
-        With `by_difference` every stage is recomputed and compared with what it was.
+        A shared node is evaluated as a view is; `shared_by` are the views that read it. With
+        `by_difference` every stage is recomputed and compared with what it was.
         """
         self.program = program
         self.relations = relations
         self.upto = upto
         self.hydrates = upto == 0
+        self.shared_by = shared_by
         self.by_difference = by_difference
         self.catalog = stage_catalog(program, relations.schemas)
         self.types = program.stage_types
@@ -103,7 +108,7 @@ class ViewEvaluation:
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
             result.costs[relation] = self._cost(run, (time.perf_counter() - began) * 1000)
             self._changes[relation] = run.change
-            if stage.stage.top is None and run.change is not None:
+            if relation == self.program.name and run.change is not None:
                 result.digest = run.digest
                 result.rows_out = run.change.count
                 result.deletions = run.change.deletions
@@ -115,10 +120,12 @@ class ViewEvaluation:
 
     def _failure(self, relation: str, error: BaseException | None, row: str = "") -> TickFailed:
         said = spark_message(error) if isinstance(error, PySparkException) else str(error)
+        views = self.shared_by or [self.program.name]
+        whose = f"view {views[0]}" if len(views) == 1 else f"views {', '.join(views)}"
         return TickFailed(
             f"the tick can't be evaluated: {said}",
-            where=f"view {self.program.name}, node {relation}",
-            view=self.program.name,
+            where=f"{whose}, node {relation}",
+            view=views[0],
             cause=type(error).__name__,
             row=row,
         )

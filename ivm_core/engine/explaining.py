@@ -57,13 +57,17 @@ def explain_draft(engine: Engine, name: str, sql: str, require: str = "") -> Exp
 
 
 def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
-    schemas = engine.catalog.schemas()
+    below = engine.catalog.below(program.name)
+    schemas = engine.catalog.relations()
     costs = _costs(engine, program.name)
-    ways = _ways(engine, program.name)
-    catalog = stage_catalog(program, schemas)
-    steps = tuple(_step(engine, program, stage, catalog, ways) for stage in program.stages)
-    tree = _Tree(program, steps).node(program.plan, 0)
-    reasons = costs_more(program, schemas)
+    catalog = stage_catalog(program, schemas, below)
+    steps = tuple(
+        _step(engine, each, stage, catalog, program.name)
+        for each in (*below, program)
+        for stage in each.stages
+    )
+    tree = _Tree(program, below, steps).node(program.plan, 0)
+    reasons = costs_more(program, schemas, below)
     return Explanation(
         view=program.name,
         fingerprint=program.fingerprint,
@@ -80,9 +84,11 @@ def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
 class _Tree:
     """The plan with what is known of each node; one that is read in several places once."""
 
-    def __init__(self, program: ViewProgram, steps: tuple[Step, ...]) -> None:
+    def __init__(
+        self, program: ViewProgram, below: list[ViewProgram], steps: tuple[Step, ...]
+    ) -> None:
         self._steps = {each.step: each for each in steps}
-        self._owned = steps_by_node(program)
+        self._owned = steps_by_node(program, below)
         self._shown: set[int] = set()
         self._reads = [read for each in steps for read in each.reads]
 
@@ -107,6 +113,7 @@ class _Tree:
             state=tuple(trace for step in steps for trace in step.state),
             reads=tuple(dict.fromkeys(reads)),
             last=tuple(f"{step.step}: {step.last}" for step in steps if step.last),
+            shared_with=tuple(dict.fromkeys(view for step in steps for view in step.shared_with)),
             depth=depth,
             inputs=() if is_again else tuple(self.node(each, depth + 1) for each in node.inputs),
         )
@@ -117,8 +124,9 @@ def _step(
     program: ViewProgram,
     stage: StageProgram,
     catalog: Mapping[str, Schema],
-    ways: Mapping[str, str],
+    view: str,
 ) -> Step:
+    """A step of a view, or of a node that it shares."""
     relation = stage.stage.relation
     top = stage.stage.top
     dirty = frozenset(stage.stage.body.relations)
@@ -129,8 +137,9 @@ def _step(
         keys=stage.stage.keys,
         state=tuple(_kept(engine, stage)),
         reads=reads_of(stage, catalog),
-        last=ways.get(relation, ""),
+        last=_ways(engine, program.name).get(relation, ""),
         statements=tuple(_statements(stage, lowering)),
+        shared_with=tuple(each for each in engine.catalog.readers(program.name) if each != view),
     )
 
 
@@ -165,10 +174,10 @@ def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     return [text_of(query, pretty=True) for query in found if query is not None]
 
 
-def _ways(engine: Engine, view: str) -> Mapping[str, str]:
-    state = engine.history.states.get(view)
+def _ways(engine: Engine, name: str) -> Mapping[str, str]:
+    state = engine.history.states.get(name)
     body = engine.history.commits.get(state.upto, {}) if state else {}
-    entry = body.get("views", {}).get(view, {})
+    entry = {**body.get("views", {}), **body.get("shared", {})}.get(name, {})
     costs = entry.get("costs", {})
     return {
         relation: f"{way}, {costs[relation]['ms']:,.0f} ms" if relation in costs else way

@@ -60,6 +60,8 @@ class Step:
     last: str
     """The way it took in the view's last tick, and why; empty before any."""
     statements: tuple[str, ...]
+    shared_with: tuple[str, ...] = ()
+    """The other views that read it, where it is a step of a shared node."""
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields by name."""
@@ -71,6 +73,7 @@ class Step:
             "reads": [_read_dict(each) for each in self.reads],
             "last": self.last,
             "statements": list(self.statements),
+            "shared_with": list(self.shared_with),
         }
 
 
@@ -89,6 +92,8 @@ class ExplainedNode:
     last: tuple[str, ...]
     depth: int
     inputs: tuple[ExplainedNode, ...]
+    shared_with: tuple[str, ...] = ()
+    """The other views for which the flow keeps this very node."""
 
     def walk(self) -> Iterator[ExplainedNode]:
         """The node and all below it, in the order in which they are shown."""
@@ -104,6 +109,8 @@ class ExplainedNode:
         if self.state and self.keys:
             details.append(f"keys {', '.join(self.keys)}")
         details += [f"keeps {each}" for each in self.state]
+        if self.shared_with:
+            details.append(f"one node for this view and {', '.join(self.shared_with)}")
         details += [f"reads {each}" for each in self.reads if each.how != CHANGE]
         details += [f"last: {each}" for each in self.last]
         shown += [f"{indent}    {each}" for each in details]
@@ -120,6 +127,7 @@ class ExplainedNode:
             "state": [each.to_dict() for each in self.state],
             "reads": [_read_dict(each) for each in self.reads],
             "last": list(self.last),
+            "shared_with": list(self.shared_with),
             "inputs": [each.to_dict() for each in self.inputs],
         }
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.costs import Costs
-from ivm_core.engine.definitions import SourceDefinition, ViewDefinition
+from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, ViewDefinition
 from ivm_core.model.errors import InternalError
 from ivm_core.store.trace_files import Committed
 
@@ -33,6 +33,10 @@ class History:
 
     sources: dict[str, SourceDefinition] = field(default_factory=dict)
     views: dict[str, ViewDefinition] = field(default_factory=dict)
+    shared: dict[str, SharedDefinition] = field(default_factory=dict)
+    """Nodes that several views read; each is ticked like a view, and shown as none."""
+    begun: set[str] = field(default_factory=set)
+    """Views that a tick has begun to evaluate: their nodes stay as they are."""
     committed: Committed = field(default_factory=Committed)
     commits: dict[int, dict[str, Any]] = field(default_factory=dict)
     states: dict[str, ViewState] = field(default_factory=dict)
@@ -81,12 +85,15 @@ class History:
             self._refuse_second(source.name)
             self.sources[source.name] = source
         elif entry.kind == "view":
-            view = ViewDefinition.parse(entry.body)
-            self._refuse_second(view.name)
-            self.views[view.name] = view
-            self.states[view.name] = ViewState()
+            self._declare(ViewDefinition.parse(entry.body))
+        elif entry.kind == "shared":
+            node = SharedDefinition.parse(entry.body)
+            self._refuse_second(node.name)
+            self.shared[node.name] = node
+            self.states[node.name] = ViewState()
         elif entry.kind == "intent":
             self.pending = entry
+            self.begun.update(entry.body["views"])
         elif entry.kind == "abort":
             self.pending = None
         elif entry.kind == "commit":
@@ -94,8 +101,17 @@ class History:
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
 
+    def _declare(self, view: ViewDefinition) -> None:
+        """A new view, or one that no tick has seen yet and that shares nodes with another now."""
+        known = self.views.get(view.name)
+        is_same = known is not None and known.fingerprint == view.fingerprint
+        if not is_same or view.name in self.begun:
+            self._refuse_second(view.name)
+        self.views[view.name] = view
+        self.states[view.name] = ViewState()
+
     def _refuse_second(self, name: str) -> None:
-        if name in self.sources or name in self.views:
+        if name in self.sources or name in self.views or name in self.shared:
             raise InternalError(f"the tick log declares {name} twice")
 
     def _commit(self, entry: Entry) -> None:
@@ -103,10 +119,11 @@ class History:
         self.pending = None
         self.committed.add(entry.tick, entry.epoch)
         self.commits[entry.tick] = body
-        for name, each in (*body["views"].items(), *body["sources"].items()):
+        views = {**body["views"], **body.get("shared", {})}
+        for name, each in (*views.items(), *body["sources"].items()):
             if each["deletions"]:
                 self.first_deletion.setdefault(name, entry.tick)
-        for name, view in body["views"].items():
+        for name, view in views.items():
             if not view["skipped"]:
                 self.states[name] = ViewState(entry.tick, view["state_digest"], view["rows"])
             else:

@@ -1,10 +1,10 @@
-"""Where a flow keeps what: one folder a source, one a view, one a node of a view."""
+"""Where a flow keeps what: one folder a source, a view, a node of a view, a shared node."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ivm_core.model.names import TICK, WEIGHT
+from ivm_core.model.names import SHARED_PREFIX, TICK, WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT
 from ivm_core.operators.arrow_types import arrow_schema
@@ -44,7 +44,7 @@ class Layout:
         return self._trace(("sources", name.casefold(), "rows"), weighted(schema), key)
 
     def stage_rows(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
-        """The rows of a view, or of a node inside it."""
+        """The rows of a view, of a node inside it, or of a shared node."""
         return self._trace((*_folder(relation), "rows"), weighted(schema), key)
 
     def stage_state(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
@@ -83,5 +83,8 @@ class Layout:
 
 def _folder(relation: str) -> tuple[str, ...]:
     view, _, node = relation.partition("#")
-    folder = ("views", view.casefold())
+    if view.startswith(SHARED_PREFIX):
+        folder = ("shared", view.removeprefix(SHARED_PREFIX))
+    else:
+        folder = ("views", view.casefold())
     return (*folder, f"node_{node}") if node else folder

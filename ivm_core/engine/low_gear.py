@@ -257,5 +257,5 @@ class LowGearRun(StageRun):
         schema = self.stage.output
         self._unstored.append((self._rows_trace(), table))
         self.change = local_change(table, schema)
-        if self.stage.stage.top is None:
+        if self.stage.stage.relation == self.view.program.name:
             self.digest = digest_of(table, schema)

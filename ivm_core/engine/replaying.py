@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.definitions import FED
 from ivm_core.engine.functions import Functions
@@ -16,6 +16,8 @@ from ivm_core.operators.bound_batch import BoundBatch
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
 
@@ -45,16 +47,20 @@ class Replay:
     """Digests per tick and view, as recorded and as replayed."""
 
     deltas: tuple[ReplayedDelta, ...]
+    shared: tuple[ReplayedDelta, ...] = ()
+    """The same of nodes that several views read."""
 
     @property
     def equal(self) -> bool:
         """Whether every delta and every state came out the same."""
-        return all(each.equal for each in self.deltas)
+        return self.first_difference is None
 
     @property
     def first_difference(self) -> ReplayedDelta | None:
         """The first delta that came out differently."""
-        return next((each for each in self.deltas if not each.equal), None)
+        # in a tick nodes come before the views that read them
+        found = sorted((*self.shared, *self.deltas), key=lambda each: each.tick)
+        return next((each for each in found if not each.equal), None)
 
 
 def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
@@ -72,7 +78,11 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
         shadow = type(engine)(Location(folder), engine.gears.spark)
         shadow.functions = Functions(engine.functions)
         try:
-            return Replay(tuple(_replayed(engine, shadow, from_tick, last)))
+            found = _replayed(engine, shadow, from_tick, last)
+            return Replay(
+                tuple(each for each in found if each.view in engine.history.views),
+                tuple(each for each in found if each.view in engine.history.shared),
+            )
         finally:
             shadow.close()
 
@@ -80,7 +90,7 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
 def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[ReplayedDelta]:
     found: list[ReplayedDelta] = []
     for entry in engine.log.entries:
-        if entry.kind in ("source", "view"):
+        if entry.kind in ("source", "view", "shared"):
             shadow.adopt(entry)
         elif entry.kind == "commit" and entry.tick <= last:
             try:
@@ -117,12 +127,12 @@ def _unrepeatable(entry: Entry, error: ConstraintViolation | TickFailed) -> list
     """Every delta of a tick whose recorded batches are refused, or that fails, when repeated."""
     return [
         ReplayedDelta(entry.tick, name, view["digest"], "", view["state_digest"], "", error.what)
-        for name, view in entry.body["views"].items()
+        for name, view in _evaluated(entry.body).items()
     ]
 
 
 def _compared(entry: Entry, shadow: Engine) -> list[ReplayedDelta]:
-    again = shadow.history.commits[entry.tick]["views"]
+    again = _evaluated(shadow.history.commits[entry.tick])
     return [
         ReplayedDelta(
             entry.tick,
@@ -132,5 +142,10 @@ def _compared(entry: Entry, shadow: Engine) -> list[ReplayedDelta]:
             view["state_digest"],
             again[name]["state_digest"],
         )
-        for name, view in entry.body["views"].items()
+        for name, view in _evaluated(entry.body).items()
     ]
+
+
+def _evaluated(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a certificate says of shared nodes and views."""
+    return {**body.get("shared", {}), **body["views"]}

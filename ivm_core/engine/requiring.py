@@ -10,18 +10,18 @@ from ivm_core.frontend.whereabouts import place_of
 from ivm_core.model.errors import CostsMore, UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.compile.program import ViewProgram
     from ivm_core.model.schema import Schema
 
 
 def costs_more(
-    program: ViewProgram, schemas: Mapping[str, Schema]
+    program: ViewProgram, schemas: Mapping[str, Schema], below: Sequence[ViewProgram] = ()
 ) -> tuple[tuple[str, CostsMore], ...]:
     """Every node that is recomputed and relation that is read in full: verdict and refusal."""
     found = []
-    for each in obstacles(program, schemas):
+    for each in obstacles(program, schemas, below):
         place = place_of(program.sql, each.kind, each.name)
         where = f"view {program.name}, {place}" if place else f"view {program.name}"
         refusal = CostsMore(each.construct, where, each.reason, each.rewrite)

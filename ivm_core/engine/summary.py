@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewSummary:
-    """One view in one tick."""
+    """One view, or node that views share, in one tick."""
 
     rows_out: int
     """Rows of the emitted delta, each row once whatever its weight."""
@@ -50,6 +50,8 @@ class StepSummary:
     duration_ms: float
     views: Mapping[str, ViewSummary]
     sources: Mapping[str, SourceSummary]
+    shared: Mapping[str, ViewSummary] = field(default_factory=dict)
+    """Nodes that several views read, each evaluated once for all of them."""
     statements: int = 0
     """Spark statements that ran."""
     commits: int = 0

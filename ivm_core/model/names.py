@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 WEIGHT = "_weight"
 TICK = "_tick"
 INTERNAL_PREFIX = "_tv_"
+SHARED_PREFIX = "__shared_"
+"""What the nodes that views share are called: no source or view can have such a name."""
 
 _RESERVED_COLUMNS = frozenset(
     {WEIGHT, TICK, "_change_type", "_commit_version", "_commit_timestamp"}
