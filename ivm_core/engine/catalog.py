@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -137,8 +138,9 @@ class Catalog:
         require: str = "",
     ) -> None:
         """Compile a new view and check that Spark understands its text as we do."""
-        program = self._compile(name, sql, analyser, {})
-        theirs = self._ask_spark(sql, analyser, program.reads)
+        asked: list[Schema] = []
+        program = self._compile(name, sql, analyser, {}, asked)
+        theirs = asked[0]
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
         if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
@@ -154,14 +156,42 @@ class Catalog:
         )
 
     def _compile(
-        self, name: str, sql: str, analyser: SparkAnalyser | None, known: Mapping[str, str]
+        self,
+        name: str,
+        sql: str,
+        analyser: SparkAnalyser | None,
+        known: Mapping[str, str],
+        asked: list[Schema] | None = None,
     ) -> ViewProgram:
+        """The program of a text; `asked` learns what Spark says of it."""
         schemas = self.schemas()
-        judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
-        parsed = parse_view(sql, schemas, f"view {name}", judge)
-        return compile_view(name, sql, lambda: parsed.plan, schemas, analyser, known)
 
-    def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
-        """The columns of the user's own text; its errors are Spark's."""
-        schemas = self.schemas()
-        return analyser.original(sql, {name: schemas[name] for name in reads})
+        def judge(reads: tuple[str, ...], given: tuple[str, ...]) -> None:
+            if analyser is not None:
+                relations = {name: schemas[name] for name in reads}
+                found = analyser.original(sql, relations, given)
+                if asked is not None:
+                    asked.append(found)
+
+        book = dict(known)
+        ask = partial(_columns_of, book, analyser, schemas)
+        parsed = parse_view(sql, schemas, f"view {name}", judge, ask)
+        return compile_view(name, sql, lambda: parsed.plan, schemas, analyser, book)
+
+
+def _columns_of(
+    book: dict[str, str],
+    analyser: SparkAnalyser | None,
+    schemas: Mapping[str, Schema],
+    sql: str,
+    reads: tuple[str, ...],
+) -> list[tuple[str, str]] | None:
+    """The columns of a part of a query, as the book or Spark says; the book learns them."""
+    question = f"columns of {sql}"
+    if question not in book:
+        if analyser is None:
+            return None
+        found = analyser.columns_of(sql, {name: schemas[name] for name in reads})
+        book[question] = json.dumps(found)
+    known = json.loads(book[question])
+    return None if known is None else [(name, kind) for name, kind in known]

@@ -9,7 +9,14 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import aggregate_calls, simplified
 from ivm_core.frontend.clauses import Clauses, limited
 from ivm_core.frontend.grouping import aggregated, group_by
-from ivm_core.frontend.outer import Outer, from_clause, outer_columns, outer_names
+from ivm_core.frontend.other_ways import is_listed
+from ivm_core.frontend.outer import (
+    Outer,
+    from_clause,
+    outer_columns,
+    outer_names,
+    read_in_place,
+)
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
@@ -62,12 +69,9 @@ class Builder:
         ctes = dict(ctes)
         for cte in tree.ctes if isinstance(tree, exp.Query) else ():
             if next(outer_columns(cte.this), None) is not None:
-                raise Unsupported(
-                    f"the common table expression {cte.alias} that reads the query around it",
-                    position=self.where,
-                    reason="it is read once, not once a row",
-                    rewrite="write it as a derived table in FROM",
-                )
+                # what it gives is another for every outer row
+                read_in_place(cte, tree)
+                continue
             ctes[folded(cte.alias)] = self._renamed(self.query(cte.this, ctes), cte)
         if isinstance(tree, exp.Subquery):
             node = self.query(tree.this, ctes, is_named=is_named, outer=outer)
@@ -195,6 +199,12 @@ class Builder:
         subqueries = Subqueries(self, ctes)
         for condition in asking:
             node = subqueries.filtered(node, condition)
+        for lateral in tree.args.get("laterals") or ():
+            if is_listed(lateral):
+                made = Sources(self, ctes, spelled)
+                made.begin(node)
+                made.generate(lateral)
+                node = made.node
         return node, spelled
 
     def _sources(
@@ -219,7 +229,8 @@ class Builder:
             whole.add(start.this)
         whole.join(joins)
         for lateral in laterals:
-            whole.generate(lateral)
+            if not is_listed(lateral):
+                whole.generate(lateral)
         if outer is not None and not is_read:
             whole.begin(outer.values)
         return whole.node, whole.conditions
@@ -276,6 +287,12 @@ class Builder:
 
     def _refuse_stars(self, tree: exp.Select) -> None:
         for item in tree.expressions:
+            if isinstance(item, exp.Star):
+                raise DuplicateName(
+                    "a SELECT * from a derived table that has two columns of one name",
+                    where=self.where,
+                    fix="give each column of the derived table a name of its own with AS",
+                )
             if item.is_star:
                 raise Unsupported(
                     f"{item.sql(dialect='spark')}, all fields of a struct",
