@@ -55,7 +55,7 @@ class SparkAnalyser:
             found = self._gears.analysed(sql, relations)
             names = iter(given)
             for each in found:
-                if not is_storable(each.name):
+                if not is_storable(each.name) or "[" in each.name:
                     each.name = next(names, each.name)
             return from_spark(found, self._where)
         except ParseException as error:

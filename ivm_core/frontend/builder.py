@@ -9,7 +9,7 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import aggregate_calls, simplified
 from ivm_core.frontend.clauses import Clauses, limited
 from ivm_core.frontend.grouping import aggregated, group_by
-from ivm_core.frontend.other_ways import is_listed
+from ivm_core.frontend.other_ways import is_listed, is_star
 from ivm_core.frontend.outer import (
     Outer,
     from_clause,
@@ -132,9 +132,12 @@ class Builder:
         self._refuse_stars(tree)
         subqueries = Subqueries(self, ctes)
         clauses = Clauses(tree, self.where)
-        above = [subqueries.extracted(simplified(each)) for each in clauses.expressions]
+        within = Subqueries(self, ctes, "?argument_subquery")
+        plain = [within.extracted_from_arguments(simplified(e)) for e in clauses.expressions]
+        above = [subqueries.extracted(each) for each in plain]
         above += subqueries.operands
         grouping = group_by(clauses.group)
+        self._refuse_subqueries(grouping.keys)
         keys = [internal(key) for key in grouping.keys]
         calls = aggregate_calls(above)
         if (clauses.having or clauses.group) and not keys and not calls:
@@ -148,6 +151,7 @@ class Builder:
         below = [*keys, *calls] if keys or calls else above
         conditions = [] if where is None else [where.this]
         node, spelled = self.read(tree, ctes, conditions, clocks_of=below, outer=outer)
+        node = within.attached(node)
         names = [output_name(item, spelled) for item in tree.expressions]
         if is_named:
             self._refuse_duplicates(names)
@@ -293,12 +297,22 @@ class Builder:
                     where=self.where,
                     fix="give each column of the derived table a name of its own with AS",
                 )
-            if item.is_star:
+            if is_star(item):
                 raise Unsupported(
                     f"{item.sql(dialect='spark')}, all fields of a struct",
                     position=self.where,
                     reason="the star of a relation is expanded, that of a column is not",
                     rewrite="name the fields",
+                )
+
+    def _refuse_subqueries(self, keys: list[exp.Expr]) -> None:
+        for key in keys:
+            if has_subquery(key):
+                raise Unsupported(
+                    "a subquery in GROUP BY",
+                    position=self.where,
+                    reason="groups are made of values that the rows have",
+                    rewrite="SELECT … FROM (SELECT *, (SELECT …) AS key FROM …) GROUP BY key",
                 )
 
     def _refuse_ungrouped(self, node: Node, trees: list[exp.Expr]) -> None:

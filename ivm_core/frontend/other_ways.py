@@ -47,6 +47,19 @@ def without_orders(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def without_doubled_parentheses(tree: exp.Expr) -> exp.Expr:
+    """`FROM ((SELECT …)) AS name` with one pair of them."""
+    for outer in list(tree.find_all(exp.Subquery)):
+        while isinstance(outer.this, exp.Subquery) and _holds_only_a_query(outer.this):
+            outer.set("this", outer.this.this)
+    return tree
+
+
+def _holds_only_a_query(inner: exp.Subquery) -> bool:
+    others = [key for key, part in inner.args.items() if part and key != "this"]
+    return isinstance(inner.this, exp.Query) and not others
+
+
 def with_columns_outside(tree: exp.Expr) -> exp.Expr:
     """`(q) AS name(a, b)` with q one level down, where clauses of q refer to its own names."""
     for holder in list(tree.find_all(exp.CTE, exp.Subquery)):
@@ -156,6 +169,13 @@ def is_star_argument(star: exp.Star) -> bool:
     if isinstance(parent, exp.Count) and holder is star:
         return False
     return not isinstance(parent, exp.Select)
+
+
+def is_star(item: exp.Expr) -> bool:
+    """Whether an item of a select list stands for many columns."""
+    last = item.expression if isinstance(item, exp.Dot) else item
+    last = last.this if isinstance(last, exp.Column) else last
+    return isinstance(last, exp.Star)
 
 
 def with_window_times(tree: exp.Expr) -> exp.Expr:

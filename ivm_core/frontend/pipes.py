@@ -38,6 +38,8 @@ class PipeParser(SparkParser):
     """Spark's parser, with the operators of pipes."""
 
     def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query | None:
+        while isinstance(query, exp.Subquery) and [*filter(query.args.get, query.args)] == ["this"]:
+            query = query.this
         while self._match(TokenType.PIPE_GT):
             word = " ".join(self._curr.text.upper().split())
             if word not in OPERATORS:

@@ -11,6 +11,7 @@ from ivm_core.frontend import functions
 from ivm_core.frontend.other_ways import ORDERS, is_range, is_star_argument
 from ivm_core.frontend.outer import from_clause
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
+from ivm_core.operators.calls import WRAPPERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +174,7 @@ def _is_over(node: exp.Expr) -> bool:
     if called(node) not in functions.ORDERED_BY_WINDOW:
         return False
     part, parent = node, node.parent
-    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
+    while isinstance(parent, WRAPPERS):
         part, parent = parent, parent.parent
     return isinstance(parent, exp.Window) and parent.this is part
 

@@ -26,6 +26,7 @@ from ivm_core.frontend.other_ways import (
     with_star_arguments,
     with_value_names,
     with_window_times,
+    without_doubled_parentheses,
     without_orders,
 )
 from ivm_core.frontend.pivots import without_pivots
@@ -141,11 +142,12 @@ class _Planner:
 
     def plan(self, tree: exp.Expr) -> Node:
         """The plan of a query, whose tree is changed on the way."""
-        tree = with_columns_outside(with_value_names(without_orders(tree)))
+        tree = with_value_names(without_doubled_parentheses(without_orders(tree)))
+        tree = with_columns_outside(tree)
         tree = without_pivots(tree, self._columns_of, self._where, self._questions)
         tree = with_generated_names(tree, self._where, self._questions)
         tree = with_exists(tree, self._columns_of, self._where)
-        tree = with_fields(tree, self._questions)
+        tree = with_fields(tree, self._catalog, self._known, self._questions)
         tree = with_star_arguments(tree, self._columns_of)
         tree = with_lateral_views(tree, self._where, self._questions)
         tree = with_window_times(tree)

@@ -11,7 +11,7 @@ import re
 
 from sqlglot import exp
 
-from ivm_core.frontend.other_ways import is_generator
+from ivm_core.frontend.other_ways import is_generator, is_star
 from ivm_core.frontend.spelling import folded
 from ivm_core.model.names import is_storable
 
@@ -30,7 +30,7 @@ def with_names(tree: exp.Expr) -> tuple[str, ...]:
     taken = {folded(item.output_name) for item in query.expressions if _has_name(item)}
     given: list[str] = []
     for place, item in enumerate(query.expressions, 1):
-        if item.is_star or is_generator(item) or _has_name(item):
+        if is_star(item) or is_generator(item) or _has_name(item):
             items.append(item)
             continue
         # a literal is called by its value, in Spark too
@@ -43,7 +43,7 @@ def with_names(tree: exp.Expr) -> tuple[str, ...]:
 
 
 def _has_name(item: exp.Expr) -> bool:
-    return bool(item.output_name) and not isinstance(item.unnest(), exp.Literal)
+    return bool(item.output_name) and not isinstance(item.unnest(), exp.Literal | exp.Bracket)
 
 
 def _words(item: exp.Expr) -> str:
