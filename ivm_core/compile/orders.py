@@ -213,6 +213,9 @@ class _WindowCall:
         at: exp.Expr = column(place)
         if skips or self._kind in ("collect_list", "array_agg"):
             at = exp.case().when(value.copy().is_(exp.null()).not_(), at)
+        kept = _filter_of(self._tree.this)
+        if kept is not None:
+            at = exp.case().when(kept, at)
         window = self._tree.copy()
         if PICKS[self._kind]:
             text = f"{PICKS[self._kind].upper()}_BY(:x, :at)"
@@ -333,6 +336,16 @@ def _is_default(spec: exp.Expr) -> bool:
 
 def _sorted(call: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="ARRAY_SORT", expressions=[call])
+
+
+def _filter_of(call: exp.Expr) -> exp.Expr | None:
+    """What FILTER asks of a row; None without it."""
+    while isinstance(call, WRAPPERS):
+        if isinstance(call, exp.Filter):
+            condition: exp.Expr = call.expression.this.copy()
+            return condition
+        call = call.this
+    return None
 
 
 def _skips_nulls(call: exp.Expr, options: list[exp.Expr]) -> bool:

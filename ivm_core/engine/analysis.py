@@ -17,10 +17,11 @@ from ivm_core.model.errors import (
     Unsupported,
     UserError,
 )
+from ivm_core.model.names import is_storable
 from ivm_core.operators.arrow_types import from_spark, from_spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.engine.gears import Gears
     from ivm_core.model.schema import Schema
@@ -43,10 +44,20 @@ class SparkAnalyser:
         self._gears = gears
         self._where = where
 
-    def original(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
-        """Columns of the user's own text; a UserError with Spark's message for what it refuses."""
+    def original(
+        self, sql: str, relations: Mapping[str, Schema], given: Sequence[str] = ()
+    ) -> Schema:
+        """Columns of the user's own text; a UserError with Spark's message for what it refuses.
+
+        Columns that Spark calls by their text, for want of a name, have the `given` names in turn.
+        """
         try:
-            return from_spark(self._gears.analysed(sql, relations), self._where)
+            found = self._gears.analysed(sql, relations)
+            names = iter(given)
+            for each in found:
+                if not is_storable(each.name) or "[" in each.name:
+                    each.name = next(names, each.name)
+            return from_spark(found, self._where)
         except ParseException as error:
             raise SqlError(
                 f"Spark can't parse the SQL: {spark_message(error)}",
@@ -87,6 +98,14 @@ class SparkAnalyser:
                 rewrite="split the query into simpler views",
             ) from error
         return [from_spark_type(each.dataType, f"{self._where}, {each.name}") for each in found]
+
+    def columns_of(self, sql: str, relations: Mapping[str, Schema]) -> list[tuple[str, str]] | None:
+        """Names and types of the columns of a part of a query; None for what Spark refuses."""
+        try:
+            found = self._gears.analysed(sql, relations)
+        except PySparkException:
+            return None
+        return [(each.name, each.dataType.simpleString()) for each in found]
 
     def refuse_random(self, sql: str, relations: Mapping[str, Schema], names: list[str]) -> None:
         """NotIncremental for expressions that Spark calls non-deterministic."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -191,8 +192,9 @@ class Catalog:
         require: str = "",
     ) -> None:
         """Compile a new view and check that Spark understands its text as we do."""
-        program = self.compile_view(name, sql, (), analyser, {})
-        theirs = self._ask_spark(sql, analyser, program.reads)
+        asked: list[Schema] = []
+        program = self.compile_view(name, sql, (), analyser, {}, asked)
+        theirs = asked[0]
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
         if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
@@ -223,10 +225,11 @@ class Catalog:
         shared: Iterable[str],
         analyser: SparkAnalyser | None,
         known: Mapping[str, str],
+        asked: list[Schema] | None = None,
     ) -> ViewProgram:
-        """The program of a view over these shared nodes."""
+        """The program of a view over these shared nodes; `asked` learns what Spark says of it."""
         types = TypeBook(analyser, known)
-        planned = self._planned(name, sql, analyser, types)
+        planned = self._planned(name, sql, analyser, types, asked)
         return view_program(name, sql, planned, self.relations(), types, self._nodes(shared))
 
     def compile_shared(
@@ -243,13 +246,26 @@ class Catalog:
         return shared_program(name, sql, planned, self.relations(), types, self._nodes(shared))
 
     def _planned(
-        self, name: str, sql: str, analyser: SparkAnalyser | None, types: TypeBook
+        self,
+        name: str,
+        sql: str,
+        analyser: SparkAnalyser | None,
+        types: TypeBook,
+        asked: list[Schema] | None = None,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
         if sql not in self._plans or not types.book:
             schemas = self.schemas()
-            judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
-            parsed = parse_view(sql, schemas, f"view {name}", judge)
+
+            def judge(reads: tuple[str, ...], given: tuple[str, ...]) -> None:
+                if analyser is not None:
+                    relations = {name: schemas[name] for name in reads}
+                    found = analyser.original(sql, relations, given)
+                    if asked is not None:
+                        asked.append(found)
+
+            ask = partial(_columns_of, types.book, analyser, schemas)
+            parsed = parse_view(sql, schemas, f"view {name}", judge, ask)
             self._plans[sql] = plan_view(name, lambda: parsed.plan, schemas, types)
         return self._plans[sql]
 
@@ -263,7 +279,20 @@ class Catalog:
             for name, schema in known.items()
         }
 
-    def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
-        """The columns of the user's own text; its errors are Spark's."""
-        schemas = self.schemas()
-        return analyser.original(sql, {name: schemas[name] for name in reads})
+
+def _columns_of(
+    book: dict[str, str],
+    analyser: SparkAnalyser | None,
+    schemas: Mapping[str, Schema],
+    sql: str,
+    reads: tuple[str, ...],
+) -> list[tuple[str, str]] | None:
+    """The columns of a part of a query, as the book or Spark says; the book learns them."""
+    question = f"columns of {sql}"
+    if question not in book:
+        if analyser is None:
+            return None
+        found = analyser.columns_of(sql, {name: schemas[name] for name in reads})
+        book[question] = json.dumps(found)
+    known = json.loads(book[question])
+    return None if known is None else [(name, kind) for name, kind in known]

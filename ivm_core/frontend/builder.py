@@ -9,7 +9,14 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import aggregate_calls, simplified
 from ivm_core.frontend.clauses import Clauses, limited
 from ivm_core.frontend.grouping import aggregated, group_by
-from ivm_core.frontend.outer import Outer, from_clause, outer_columns, outer_names
+from ivm_core.frontend.other_ways import is_listed, is_star
+from ivm_core.frontend.outer import (
+    Outer,
+    from_clause,
+    outer_columns,
+    outer_names,
+    read_in_place,
+)
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
@@ -62,12 +69,9 @@ class Builder:
         ctes = dict(ctes)
         for cte in tree.ctes if isinstance(tree, exp.Query) else ():
             if next(outer_columns(cte.this), None) is not None:
-                raise Unsupported(
-                    f"the common table expression {cte.alias} that reads the query around it",
-                    position=self.where,
-                    reason="it is read once, not once a row",
-                    rewrite="write it as a derived table in FROM",
-                )
+                # what it gives is another for every outer row
+                read_in_place(cte, tree)
+                continue
             ctes[folded(cte.alias)] = self._renamed(self.query(cte.this, ctes), cte)
         if isinstance(tree, exp.Subquery):
             node = self.query(tree.this, ctes, is_named=is_named, outer=outer)
@@ -128,9 +132,12 @@ class Builder:
         self._refuse_stars(tree)
         subqueries = Subqueries(self, ctes)
         clauses = Clauses(tree, self.where)
-        above = [subqueries.extracted(simplified(each)) for each in clauses.expressions]
+        within = Subqueries(self, ctes, "?argument_subquery")
+        plain = [within.extracted_from_arguments(simplified(e)) for e in clauses.expressions]
+        above = [subqueries.extracted(each) for each in plain]
         above += subqueries.operands
         grouping = group_by(clauses.group)
+        self._refuse_subqueries(grouping.keys)
         keys = [internal(key) for key in grouping.keys]
         calls = aggregate_calls(above)
         if (clauses.having or clauses.group) and not keys and not calls:
@@ -144,6 +151,7 @@ class Builder:
         below = [*keys, *calls] if keys or calls else above
         conditions = [] if where is None else [where.this]
         node, spelled = self.read(tree, ctes, conditions, clocks_of=below, outer=outer)
+        node = within.attached(node)
         names = [output_name(item, spelled) for item in tree.expressions]
         if is_named:
             self._refuse_duplicates(names)
@@ -195,6 +203,12 @@ class Builder:
         subqueries = Subqueries(self, ctes)
         for condition in asking:
             node = subqueries.filtered(node, condition)
+        for lateral in tree.args.get("laterals") or ():
+            if is_listed(lateral):
+                made = Sources(self, ctes, spelled)
+                made.begin(node)
+                made.generate(lateral)
+                node = made.node
         return node, spelled
 
     def _sources(
@@ -219,7 +233,8 @@ class Builder:
             whole.add(start.this)
         whole.join(joins)
         for lateral in laterals:
-            whole.generate(lateral)
+            if not is_listed(lateral):
+                whole.generate(lateral)
         if outer is not None and not is_read:
             whole.begin(outer.values)
         return whole.node, whole.conditions
@@ -276,12 +291,28 @@ class Builder:
 
     def _refuse_stars(self, tree: exp.Select) -> None:
         for item in tree.expressions:
-            if item.is_star:
+            if isinstance(item, exp.Star):
+                raise DuplicateName(
+                    "a SELECT * from a derived table that has two columns of one name",
+                    where=self.where,
+                    fix="give each column of the derived table a name of its own with AS",
+                )
+            if is_star(item):
                 raise Unsupported(
                     f"{item.sql(dialect='spark')}, all fields of a struct",
                     position=self.where,
                     reason="the star of a relation is expanded, that of a column is not",
                     rewrite="name the fields",
+                )
+
+    def _refuse_subqueries(self, keys: list[exp.Expr]) -> None:
+        for key in keys:
+            if has_subquery(key):
+                raise Unsupported(
+                    "a subquery in GROUP BY",
+                    position=self.where,
+                    reason="groups are made of values that the rows have",
+                    rewrite="SELECT … FROM (SELECT *, (SELECT …) AS key FROM …) GROUP BY key",
                 )
 
     def _refuse_ungrouped(self, node: Node, trees: list[exp.Expr]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ from ivm_core.plan.nodes import Distinct, Node, Project
 from ivm_core.plan.partitioned import Top
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ivm_core.frontend.outer import Outer
 
@@ -152,7 +152,28 @@ def _without_aliases(tree: exp.Expr, aliases: Mapping[str, exp.Expr]) -> exp.Exp
 def _group(tree: exp.Select, items: list[exp.Expr]) -> exp.Group | None:
     """GROUP BY, with ALL spelled out: every item that has no aggregate."""
     group: exp.Group | None = tree.args.get("group")
-    if group is None or not group.args.get("all"):
-        return group
+    if group is not None and not group.args.get("all"):
+        return _without_positions(group, items)
+    if group is None:
+        return None
     keys = [item.copy() for item in items if not aggregate_calls([item])]
     return exp.Group(expressions=keys or [exp.Tuple(expressions=[])])
+
+
+def _without_positions(group: exp.Group, items: list[exp.Expr]) -> exp.Group:
+    """GROUP BY with the positions in ROLLUP, CUBE and GROUPING SETS as what stands there."""
+
+    def one(node: exp.Expr) -> exp.Expr:
+        is_place = isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
+        kinds = exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple
+        if is_place and isinstance(node.parent, kinds) and 0 < int(node.name) <= len(items):
+            return items[int(node.name) - 1].copy()
+        return node
+
+    return exp.Group(**{key: _each(part, one) for key, part in group.args.items()})
+
+
+def _each(part: Any, one: Callable[[exp.Expr], exp.Expr]) -> Any:
+    if isinstance(part, list):
+        return [_each(each, one) for each in part]
+    return part.transform(one) if isinstance(part, exp.Expr) else part

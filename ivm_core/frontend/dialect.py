@@ -17,6 +17,8 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
+from ivm_core.frontend.pipes import PipeParser
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -88,7 +90,7 @@ class Verbatim(Spark):
                     token.token_type = TokenType.VAR  # the function, wherever it stands
             return tokens
 
-    class Parser(SparkParser):
+    class Parser(PipeParser):
         """Builds `exp.Anonymous` for every call that it has no need to understand."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
@@ -101,6 +103,8 @@ class Verbatim(Spark):
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
         }
+        SUPPORTS_TABLE_QUERY: ClassVar[bool] = True
+        COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
 
         def _replace_lambda(
@@ -112,3 +116,21 @@ class Verbatim(Spark):
                 first = column.parts[0]
                 first.set("this", variables.get(first.name.lower(), first.name))
             return super()._replace_lambda(node, expressions)
+
+        def _build_json_extract(
+            self, this: exp.Expr | None, path_parts: list[Any]
+        ) -> tuple[exp.Expr | None, list[Any]]:
+            """`v:a.b[0]` is the part of a VARIANT at that path, itself a VARIANT."""
+            if len(path_parts) < 2:
+                return this, path_parts
+            path = "$" + "".join(map(_step, path_parts[1:]))
+            arguments = [this, exp.Literal.string(path), exp.Literal.string("variant")]
+            found = exp.Anonymous(this="VARIANT_GET", expressions=arguments)
+            return found, [exp.JSONPathRoot()]
+
+
+def _step(part: exp.Expr) -> str:
+    """A step of the path of a VARIANT."""
+    if isinstance(part, exp.JSONPathSubscript):
+        return f"[{part.this}]"
+    return "['" + str(part.this).replace("'", "\\'") + "']"

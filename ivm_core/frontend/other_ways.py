@@ -4,6 +4,7 @@ SELECT explode(xs) AS x FROM t      SELECT x FROM t LATERAL VIEW explode(xs) AS 
 VALUES (1, 2)                       VALUES (1, 2) AS name(col1, col2)
 a UNION BY NAME b                   a UNION SELECT the columns in the order of a FROM b
 DISTRIBUTE BY, SORT BY              nothing: a view is a bag
+TABLE t                             SELECT * FROM t
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from ivm_core.operators.sql import column, number
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ivm_core.frontend.questions import Questions
+
 GENERATED = {
     "explode": ("col",),
     "explode_outer": ("col",),
@@ -29,15 +32,55 @@ GENERATED = {
     "posexplode_outer": ("pos", "col"),
 }
 """Names of the columns of generators, where they are always the same."""
+LISTED = "listed"
 ORDERS = ("sort", "cluster", "distribute")
+NAMED_IN = ("group", "having", "qualify", "order")
+"""Clauses that may name items of the select list."""
 
 
 def without_orders(tree: exp.Expr) -> exp.Expr:
     """The query without orders that say nothing about which rows it has."""
     for query in tree.find_all(exp.Query):
         if not query.args.get("limit") and not query.args.get("offset"):
-            for key in ORDERS:
+            for key in (*ORDERS, "order"):
                 query.set(key, None)
+    return tree
+
+
+def without_doubled_parentheses(tree: exp.Expr) -> exp.Expr:
+    """`FROM ((SELECT …)) AS name` with one pair of them."""
+    for outer in list(tree.find_all(exp.Subquery)):
+        while isinstance(outer.this, exp.Subquery) and _holds_only_a_query(outer.this):
+            outer.set("this", outer.this.this)
+    return tree
+
+
+def _holds_only_a_query(inner: exp.Subquery) -> bool:
+    others = [key for key, part in inner.args.items() if part and key != "this"]
+    return isinstance(inner.this, exp.Query) and not others
+
+
+def with_columns_outside(tree: exp.Expr) -> exp.Expr:
+    """`(q) AS name(a, b)` with q one level down, where clauses of q refer to its own names."""
+    for holder in list(tree.find_all(exp.CTE, exp.Subquery)):
+        query = holder.this
+        if not holder.alias_column_names or not isinstance(query, exp.Select):
+            continue
+        names = [folded(item.output_name) for item in query.expressions if not item.is_star]
+        if any(map(query.args.get, NAMED_IN)) and len(set(names)) == len(names):
+            inner = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("inner_")))
+            holder.set("this", exp.Select(expressions=[exp.Star()]).from_(inner))
+    return tree
+
+
+def as_select(tree: exp.Expr) -> exp.Expr:
+    """`TABLE t` and `VALUES …` as the SELECT that they stand for."""
+    column = tree.this if isinstance(tree, exp.Alias) else None
+    # sqlglot takes `TABLE t` for a column with an alias
+    if isinstance(column, exp.Column) and folded(column.sql()) == "table":
+        return exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=tree.args["alias"]))
+    if isinstance(tree, exp.Values):
+        return exp.Select(expressions=[exp.Star()]).from_(tree)
     return tree
 
 
@@ -128,6 +171,13 @@ def is_star_argument(star: exp.Star) -> bool:
     return not isinstance(parent, exp.Select)
 
 
+def is_star(item: exp.Expr) -> bool:
+    """Whether an item of a select list stands for many columns."""
+    last = item.expression if isinstance(item, exp.Dot) else item
+    last = last.this if isinstance(last, exp.Column) else last
+    return isinstance(last, exp.Star)
+
+
 def with_window_times(tree: exp.Expr) -> exp.Expr:
     """The query with `window_time(w)` as the last moment of the window."""
 
@@ -141,27 +191,37 @@ def with_window_times(tree: exp.Expr) -> exp.Expr:
     return tree.transform(one)
 
 
-def with_generated_names(tree: exp.Expr) -> exp.Expr:
+def with_generated_names(tree: exp.Expr, where: str, questions: Questions) -> exp.Expr:
     """The query with the names that Spark gives to the columns of generators."""
-    for lateral in tree.find_all(exp.Lateral):
-        names = GENERATED.get(folded(lateral.this.name), ())
-        if isinstance(lateral.this, exp.Query) or lateral.alias_column_names or not names:
+    for place, lateral in enumerate(tree.find_all(exp.Lateral), 1):
+        if isinstance(lateral.this, exp.Query) or lateral.alias_column_names:
             continue
-        alias = lateral.args.get("alias")
-        called = alias.this if alias is not None and alias.this else exp.to_identifier("generated")
-        columns = [exp.to_identifier(name) for name in names]
-        lateral.set("alias", exp.TableAlias(this=called, columns=columns))
+        called = exp.to_identifier(lateral.alias or f"generated_{place}", quoted=True)
+        lateral.set("alias", exp.TableAlias(this=called.copy()))
+        select = lateral.find_ancestor(exp.Select)
+        star = exp.Column(this=exp.Star(), table=called.copy())
+        found = None if select is None else questions.about([star], select)
+        names = [name for name, _ in found or ()] or GENERATED.get(folded(lateral.this.name), ())
+        if not names:
+            raise Unsupported(
+                f"{lateral.this.sql(dialect='spark')} without names for its columns",
+                position=where,
+                reason="what they are called depends on the types of what it reads",
+                rewrite="LATERAL VIEW explode(…) name AS column",
+            )
+        columns = [exp.to_identifier(name, quoted=True) for name in names]
+        lateral.set("alias", exp.TableAlias(this=called.copy(), columns=columns))
     return tree
 
 
-def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
+def with_lateral_views(tree: exp.Expr, where: str, questions: Questions) -> exp.Expr:
     """The query with the generators of select lists in FROM."""
     for count, select in enumerate(list(tree.find_all(exp.Select)), 1):
         found = [item for item in select.expressions if is_generator(item)]
         if not found:
             continue
         item = found[0]
-        names = _names(item)
+        names = _names(item, select, questions)
         has_groups = select.args.get("group") or aggregate_calls(list(select.expressions))
         if len(found) > 1 or has_groups or not names or select.find(exp.Window):
             raise Unsupported(
@@ -177,6 +237,7 @@ def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
         if is_outer:
             call.set("this", call.name[: -len("_outer")])
         lateral = exp.Lateral(this=call, view=True, outer=is_outer, alias=alias)
+        lateral.meta[LISTED] = True
         select.append("laterals", lateral)
         columns = [exp.column(name.copy(), table=called.copy()) for name in names]
         place = select.expressions.index(item)
@@ -185,14 +246,21 @@ def with_lateral_views(tree: exp.Expr, where: str) -> exp.Expr:
     return tree
 
 
-def _names(item: exp.Expr) -> list[exp.Expr]:
+def is_listed(lateral: exp.Expr) -> bool:
+    """Whether a generator stood in a select list, so that it sees only rows that WHERE keeps."""
+    return LISTED in lateral.meta
+
+
+def _names(item: exp.Expr, select: exp.Select, questions: Questions) -> list[exp.Expr]:
     """The columns of a generator in a select list, as written or as Spark calls them."""
     if isinstance(item, exp.Aliases):
         return list(item.expressions)
     alias = item.args.get("alias")
     if alias is not None:
         return [alias]
-    return [exp.to_identifier(name) for name in GENERATED.get(folded(item.name), ())]
+    names = [name for name, _ in questions.about([item], select) or ()]
+    names = names or list(GENERATED.get(folded(item.name), ()))
+    return [exp.to_identifier(name, quoted=True) for name in names]
 
 
 def is_generator(item: exp.Expr) -> bool:

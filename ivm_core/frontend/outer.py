@@ -116,10 +116,21 @@ def outer_names(tree: exp.Expr) -> list[str]:
 def _is_within(found: exp.Column, tree: exp.Expr) -> bool:
     node: exp.Expr | None = found
     while node is not None and node is not tree.parent:
-        if isinstance(node, exp.Select) and found.table in _aliases(node):
+        if isinstance(node, exp.Select) and found.table in aliases(node):
             return True
         node = node.parent
     return False
+
+
+def read_in_place(cte: exp.Expr, query: exp.Expr) -> None:
+    """Put a common table expression, as a derived table, wherever its query names it."""
+    for table in list(query.find_all(exp.Table)):
+        if table.name != cte.alias or table.db:
+            continue
+        alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
+        derived = exp.Subquery(this=cte.this.copy(), alias=alias, joins=table.args.get("joins"))
+        derived.meta.update(cte.meta)
+        table.replace(derived)
 
 
 def relations(select: exp.Select) -> list[exp.Expr]:
@@ -135,7 +146,7 @@ def from_clause(select: exp.Select) -> exp.From | None:
     return found
 
 
-def _aliases(select: exp.Select) -> set[str]:
+def aliases(select: exp.Select) -> set[str]:
     """Names of the relations in FROM; those of derived tables are not looked into."""
     waiting = [*relations(select), *(select.args.get("laterals") or ())]
     found: set[str] = set()

@@ -24,13 +24,20 @@ from ivm_core.operators.sql import column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ivm_core.frontend.questions import Questions
+
 COUNTS = {"count", "approx_count_distinct", "count_if"}
 NUMBERS = {*COUNTS, "sum", "avg", "mean", "stddev", "variance", "corr", "median", "percentile"}
 LISTS = set(OF_NO_ROWS) - COUNTS
+PLAIN = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+"""How the names of types begin whose values Spark pivots by place."""
 
 
 def without_pivots(
-    tree: exp.Expr, columns_of: Callable[[exp.Expr], list[str]], where: str
+    tree: exp.Expr,
+    columns_of: Callable[[exp.Expr], list[str]],
+    where: str,
+    questions: Questions,
 ) -> exp.Expr:
     """The query with derived tables in place of (UN)PIVOTs, innermost first."""
     found = [node for node in tree.walk(bfs=False) if node.args.get("pivots")]
@@ -41,9 +48,10 @@ def without_pivots(
         for pivot in pivots:
             names = columns_of(derived)
             inner = derived.copy()
-            query = (_unpivoted if pivot.args.get("unpivot") else _pivoted)(
-                pivot, inner, names, where
-            )
+            if pivot.args.get("unpivot"):
+                query = _unpivoted(pivot, inner, names, where)
+            else:
+                query = _pivoted(pivot, inner, names, where, _types(pivot, derived, questions))
             alias = pivot.args.get("alias") or exp.TableAlias(this=exp.to_identifier("pivoted"))
             replaced = exp.Subquery(this=query, alias=alias.copy())
             derived.replace(replaced)
@@ -51,13 +59,23 @@ def without_pivots(
     return tree
 
 
-def _pivoted(pivot: exp.Expr, relation: exp.Expr, names: list[str], where: str) -> exp.Select:
+def _types(pivot: exp.Expr, relation: exp.Expr, questions: Questions) -> list[str]:
+    """The types of the aggregates, where they are known."""
+    over = exp.Select(expressions=[exp.Star()]).from_(relation.copy())
+    over.parent = relation.parent
+    items = [exp.alias_(e.unalias(), f"c{n}") for n, e in enumerate(pivot.expressions)]
+    return [found for _, found in questions.about(items, over) or ()]
+
+
+def _pivoted(
+    pivot: exp.Expr, relation: exp.Expr, names: list[str], where: str, types: list[str]
+) -> exp.Select:
     aggregates: list[exp.Expr] = pivot.expressions
     field = pivot.args["fields"][0]
     keys = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this]
     used = {folded(c.name) for tree in (*aggregates, *keys) for c in tree.find_all(exp.Column)}
     rest = [column(name) for name in names if folded(name) not in used]
-    needs_row = _is_null_without_rows(aggregates, where)
+    needs_row = _is_null_without_rows(aggregates, where, types)
     items: list[exp.Expr] = [*rest]
     for each in field.expressions:
         value = each.this if isinstance(each, exp.PivotAlias) else each
@@ -98,11 +116,13 @@ def _filtered(call: exp.Expr, here: exp.Expr) -> exp.Expr:
     return exp.Filter(this=call, expression=exp.Where(this=here.copy()))
 
 
-def _is_null_without_rows(aggregates: list[exp.Expr], where: str) -> bool:
+def _is_null_without_rows(aggregates: list[exp.Expr], where: str, types: list[str]) -> bool:
     calls = aggregate_calls([each.unalias() for each in aggregates])
     names = {function_name(core(call)) for call in calls}
     if names & LISTS or not names & COUNTS:
         return False
+    if types:
+        return all(each.startswith(PLAIN) for each in types)
     if names - NUMBERS:
         raise Unsupported(
             f"PIVOT with a count beside {', '.join(sorted(names - NUMBERS))}",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend import functions
-from ivm_core.frontend.other_ways import GENERATED, ORDERS, is_range, is_star_argument
+from ivm_core.frontend.other_ways import ORDERS, is_range, is_star_argument
 from ivm_core.frontend.outer import from_clause
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
+from ivm_core.operators.calls import WRAPPERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,9 +43,6 @@ def refuse_unsupported(tree: exp.Expr, where: str, positions: Positions) -> None
         raise SqlError(
             f"a view is a SELECT, not {positions.word.upper()}", where=where, fix="write one SELECT"
         )
-    piped = positions.first("|>")
-    if piped:
-        raise Unsupported("the pipe |>", f"{where}, {piped}", NOT_YET, "write a SELECT")
     for node in tree.walk(bfs=False):
         for finding in _of_query(node):
             _refuse(finding, where, positions)
@@ -94,10 +92,15 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Distinct) and node.args.get("on"):
         rewrite = "GROUP BY the columns and take MIN or MAX of the rest"
         yield Finding("DISTINCT ON", node, rewrite, "DISTINCT")
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Func) and not is_range(node):
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Func) and not _is_known(node):
         yield Finding(
             f"the table function {called(node.this)}", node, "push the rows into a source"
         )
+
+
+def _is_known(table: exp.Table) -> bool:
+    """Whether a table function is a range or a generator."""
+    return is_range(table) or called(table.this) in functions.GENERATORS
 
 
 def _of_modifiers(node: exp.Expr) -> Iterator[Finding]:
@@ -123,22 +126,12 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
 
 
 def _of_expression(node: exp.Expr) -> Iterator[Finding]:
-    if isinstance(node, exp.Lateral) and not _is_named(node):
-        rewrite = "LATERAL VIEW explode(…) name AS column"
-        yield Finding("LATERAL VIEW without names for its columns", node, rewrite, "LATERAL VIEW")
     if isinstance(node, exp.Parameter | exp.Placeholder):
         yield Finding("a parameter", node, "write the value as a literal")
     if isinstance(node, exp.Any | exp.All) and node.find(exp.Query):
         yield Finding("a comparison with ANY or ALL of a subquery", node, "use EXISTS", "SELECT")
     if isinstance(node, exp.Star) and is_star_argument(node) and not _is_expanded(node):
         yield Finding("* as an argument", node, "name the columns")
-
-
-def _is_named(lateral: exp.Lateral) -> bool:
-    """Whether the columns of a generator have names."""
-    if isinstance(lateral.this, exp.Query) or lateral.alias_column_names:
-        return True
-    return called(lateral.this) in GENERATED
 
 
 def _is_expanded(star: exp.Star) -> bool:
@@ -173,7 +166,7 @@ def _is_relation_or_item(call: exp.Expr) -> bool:
     holder = call.parent
     if isinstance(holder, exp.Alias | exp.Aliases):
         holder = holder.parent
-    return isinstance(holder, exp.Lateral | exp.Select)
+    return isinstance(holder, exp.Lateral | exp.Select | exp.Table)
 
 
 def _is_over(node: exp.Expr) -> bool:
@@ -181,7 +174,7 @@ def _is_over(node: exp.Expr) -> bool:
     if called(node) not in functions.ORDERED_BY_WINDOW:
         return False
     part, parent = node, node.parent
-    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
+    while isinstance(parent, WRAPPERS):
         part, parent = parent, parent.parent
     return isinstance(parent, exp.Window) and parent.this is part
 

@@ -67,5 +67,6 @@ def output_name(item: exp.Expr, spelled: Mapping[str, str]) -> str:
         if written is not None and folded(written) == folded(name):
             return written
     if isinstance(bare, exp.Column):
-        return spelled.get(plan_column(bare.table, bare.name), name)
+        declared = spelled.get(plan_column(bare.table, bare.name), name)
+        return declared if folded(declared) == folded(name) else name
     return name

@@ -18,23 +18,30 @@ from sqlglot.schema import MappingSchema
 from ivm_core.frontend.builder import Builder
 from ivm_core.frontend.dialect import Verbatim
 from ivm_core.frontend.other_ways import (
-    is_generator,
+    as_select,
+    with_columns_outside,
     with_generated_names,
     with_lateral_views,
     with_ranges,
     with_star_arguments,
     with_value_names,
     with_window_times,
+    without_doubled_parentheses,
     without_orders,
 )
 from ivm_core.frontend.pivots import without_pivots
 from ivm_core.frontend.positions import Positions
+from ivm_core.frontend.questions import Ask, Questions, never, visible
 from ivm_core.frontend.refusals import refuse_unsupported
 from ivm_core.frontend.semi_joins import with_exists
 from ivm_core.frontend.spelling import folded, remember_spelling
+from ivm_core.frontend.struct_stars import with_fields
+from ivm_core.frontend.table_functions import with_laterals
 from ivm_core.frontend.time_windows import with_window_columns
+from ivm_core.frontend.twins import without_twins
+from ivm_core.frontend.unnamed import with_names
 from ivm_core.frontend.windows import with_named_windows
-from ivm_core.model.errors import SqlError, UnknownName, Unsupported
+from ivm_core.model.errors import SqlError, UnknownName
 from ivm_core.plan.nodes import CLOCKS, Node
 
 if TYPE_CHECKING:
@@ -89,32 +96,41 @@ def parse_view(
     sql: str,
     catalog: Mapping[str, Schema],
     where: str,
-    judge: Callable[[tuple[str, ...]], object] | None = None,
+    judge: Callable[[tuple[str, ...], tuple[str, ...]], object] | None = None,
+    ask: Ask = never,
 ) -> ParsedView:
     """The plan of a SELECT over the relations of the catalog.
 
     Raises SqlError for what does not parse, UnknownName for a name the catalog does not have,
     Unsupported for SQL that is not maintained. `judge` is asked about the text, given the names of
-    the relations in it, before its columns are looked at here: its messages come first.
+    the relations in it and those of columns that the text doesn't name, before its columns are
+    looked at here: its messages come first. `ask` is asked for the columns of parts of it.
     """
-    tree = parse_statement(sql, where)
+    tree = as_select(parse_statement(sql, where))
     positions = Positions(sql)
     refuse_unsupported(tree, where, positions)
-    tree = with_ranges(tree)
+    tree = with_laterals(with_ranges(tree))
     known = {folded(name): name for name in catalog}
     reads = _tables(tree, known, where, positions)
-    _refuse_unnamed(tree, where, positions)
+    given = with_names(tree)
     if judge is not None:
-        judge(reads)
-    plan = _Planner(catalog, known, where).plan(tree)
+        judge(reads, given)
+    plan = _Planner(catalog, known, where, Questions(ask, reads)).plan(tree)
     return ParsedView(plan, tuple(sorted(plan.relations - set(CLOCKS))))
 
 
 class _Planner:
     """From a parsed query to its plan."""
 
-    def __init__(self, catalog: Mapping[str, Schema], known: Mapping[str, str], where: str) -> None:
+    def __init__(
+        self,
+        catalog: Mapping[str, Schema],
+        known: Mapping[str, str],
+        where: str,
+        questions: Questions,
+    ) -> None:
         self._catalog = catalog
+        self._questions = questions
         self._known = known
         self._where = where
         schema: dict[str, object] = {
@@ -126,11 +142,14 @@ class _Planner:
 
     def plan(self, tree: exp.Expr) -> Node:
         """The plan of a query, whose tree is changed on the way."""
-        tree = with_value_names(without_orders(tree))
-        tree = without_pivots(tree, self._columns_of, self._where)
+        tree = with_value_names(without_doubled_parentheses(without_orders(tree)))
+        tree = with_columns_outside(tree)
+        tree = without_pivots(tree, self._columns_of, self._where, self._questions)
+        tree = with_generated_names(tree, self._where, self._questions)
         tree = with_exists(tree, self._columns_of, self._where)
+        tree = with_fields(tree, self._catalog, self._known, self._questions)
         tree = with_star_arguments(tree, self._columns_of)
-        tree = with_lateral_views(with_generated_names(tree), self._where)
+        tree = with_lateral_views(tree, self._where, self._questions)
         tree = with_window_times(tree)
         tree = with_window_columns(with_named_windows(tree, self._where))
         remember_spelling(tree)
@@ -142,28 +161,16 @@ class _Planner:
                 where=self._where,
                 fix="check the column names against the sources' schemas",
             ) from error
+        without_twins(qualified)
         return Builder(self._catalog, self._known, self._where).query(qualified, {})
 
     def _columns_of(self, relation: exp.Expr) -> list[str]:
         """The columns of a relation in FROM, given the common table expressions that it sees."""
         query = exp.Select(expressions=[exp.Star()]).from_(relation.copy())
-        seen: list[exp.Expr] = []
-        node: exp.Expr = relation
-        while node.parent is not None:
-            holder = node.parent
-            if isinstance(holder, exp.With):
-                seen = [*holder.expressions[: holder.expressions.index(node)], *seen]
-            elif isinstance(holder, exp.Query) and node is not _with(holder):
-                seen = [*(each for each in holder.ctes), *seen]
-            node = holder
+        seen = visible(relation)
         if seen:
             query.set("with_", exp.With(expressions=[each.copy() for each in seen]))
         return list(self.plan(query).columns)
-
-
-def _with(query: exp.Expr) -> exp.Expr | None:
-    found: exp.Expr | None = query.args.get("with_") or query.args.get("with")
-    return found
 
 
 def _tables(
@@ -184,21 +191,3 @@ def _tables(
                 fix=f"register it first, or use one of: {there}",
             )
     return tuple(found)
-
-
-def _refuse_unnamed(tree: exp.Expr, where: str, positions: Positions) -> None:
-    """Output columns are stored, so they need names; Spark's own would be their text."""
-    query: exp.Expr = tree
-    while not isinstance(query, exp.Select):
-        if isinstance(query, exp.Values):
-            return
-        query = query.this
-    for item in query.expressions:
-        is_named = item.is_star or is_generator(item) or bool(item.output_name)
-        if not is_named or isinstance(item, exp.Literal):
-            raise Unsupported(
-                "an output column without a name",
-                position=f"{where}, {positions.find(item)}",
-                reason=f"{item.sql(dialect='spark')} names no column",
-                rewrite=f"{item.sql(dialect='spark')} AS a_name",
-            )

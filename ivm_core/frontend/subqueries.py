@@ -92,10 +92,13 @@ class _Inner:
 class Subqueries:
     """Joins the subqueries of one query into its plan."""
 
-    def __init__(self, builder: QueryBuilder, ctes: Mapping[str, Node]) -> None:
-        """`ctes` are those that the query sees."""
+    def __init__(
+        self, builder: QueryBuilder, ctes: Mapping[str, Node], column: str = "?subquery"
+    ) -> None:
+        """`ctes` are those that the query sees; `column` begins the names of what is joined."""
         self._builder = builder
         self._ctes = ctes
+        self._column = column
         self._count = 0
         self._waiting: list[tuple[str, exp.Expr]] = []
         self.operands: list[exp.Expr] = []
@@ -118,11 +121,22 @@ class Subqueries:
 
     def extracted(self, tree: exp.Expr) -> exp.Expr:
         """The expression with a column in place of each subquery; `attached` makes the columns."""
+        return internal(self._replaced(tree.copy()))
+
+    def extracted_from_arguments(self, tree: exp.Expr) -> exp.Expr:
+        """The expression with a column for each subquery that an aggregate in it reads."""
         tree = tree.copy()
+        for call in aggregate_calls([tree]):
+            if has_subquery(call):
+                for part in list(call.iter_expressions()):
+                    part.replace(self._replaced(part))
+        return tree
+
+    def _replaced(self, tree: exp.Expr) -> exp.Expr:
         found = self._first(tree)
         while found is not None:
             self._count += 1
-            name = f"?subquery_{self._count}"
+            name = f"{self._column}_{self._count}"
             self._waiting.append((name, found))
             listed = found.this.unnest() if isinstance(found, exp.Not) else found
             if isinstance(listed, exp.In):
@@ -133,7 +147,7 @@ class Subqueries:
             else:
                 found.replace(place)
             found = self._first(tree)
-        return internal(tree)
+        return tree
 
     def attached(self, node: Node, bound: list[exp.Expr] | None = None) -> Node:
         """The node with the columns of all subqueries that were extracted.

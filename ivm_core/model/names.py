@@ -87,6 +87,11 @@ def check_column_name(name: str, where: str = "") -> str:
     return check_storable(name, where)
 
 
+def is_storable(name: str) -> bool:
+    """Whether Delta can store a column of that name."""
+    return bool(name) and not any(character in _UNSTORABLE for character in name)
+
+
 def check_storable(name: str, where: str = "") -> str:
     """Give back a column or struct field name that Delta can store; else `InvalidName`."""
     if not name:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ivm_core.frontend.sql import parse_view
-from ivm_core.model.errors import UnknownName
+from ivm_core.model.errors import UnknownName, Unsupported
 from ivm_core.model.schema import parse_schema
 from ivm_core.plan.nodes import NOW, TODAY, Aggregate, Join
 
@@ -86,12 +86,34 @@ def test_equal_arguments_and_equal_calls_are_computed_once() -> None:
 
 
 def test_the_judge_is_asked_before_columns_are_looked_at() -> None:
-    asked: list[tuple[str, ...]] = []
+    asked: list[tuple[object, ...]] = []
     with pytest.raises(UnknownName):
-        parse_view("SELECT nope FROM orders", CATALOG, "v", asked.append)
-    assert asked == [("Orders",)]
+        parse_view("SELECT nope, 1 + 1 FROM orders", CATALOG, "v", lambda *all_: asked.append(all_))
+    assert asked == [(("Orders",), ("column_2",))]
 
 
 def test_a_struct_keeps_the_names_of_its_columns() -> None:
     plan = parse_view("SELECT to_json(struct(X, o.id AS I)) AS j FROM orders o", CATALOG, "v").plan
     assert "STRUCT(`o.x` AS `X`, `o.id` AS `I`)" in plan.text
+
+
+def test_columns_without_a_name_get_the_words_of_their_text() -> None:
+    sql = "SELECT id, COUNT(*), SUM(x + 1), COUNT(*), 'a b', 'text', 1 + id, x AS count FROM t GROUP BY ALL"
+    plan = parse_view(sql, {"t": parse_schema("id INT, x INT")}, "v").plan
+    assert plan.columns == (
+        "id",
+        "count_2",
+        "sum_x_1",
+        "count_3",
+        "a_b",
+        "text",
+        "column_7",
+        "count",
+    )
+
+
+def test_the_fields_of_a_declared_struct_are_known_without_spark() -> None:
+    catalog = {"t": parse_schema("id INT, s STRUCT<a: INT, B: STRING>")}
+    assert parse_view("SELECT q.s.*, id FROM T AS q", catalog, "v").plan.columns == ("a", "B", "id")
+    with pytest.raises(Unsupported, match="all fields of a struct"):
+        parse_view("SELECT r.* FROM (SELECT struct(id) AS r FROM t)", catalog, "v")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs" / "support.md"
 SOURCES = {
-    "t": "id INT, k INT, x INT, d DOUBLE, s STRING, ts TIMESTAMP, xs ARRAY<INT>",
+    "t": "id INT, k INT, x INT, d DOUBLE, s STRING, ts TIMESTAMP, xs ARRAY<INT>, "
+    "p STRUCT<a: INT, b: STRING>",
     "u": "k INT, y INT, s STRING",
 }
 CONSTRUCTS = """
@@ -29,6 +30,8 @@ Rows
   UNION ALL | SELECT id FROM t UNION ALL SELECT k FROM u | union_all.sql
   LATERAL VIEW, explode, posexplode, inline, stack | SELECT id, e FROM t LATERAL VIEW explode(xs) l AS e | generators.sql
   a generator in the select list | SELECT id, explode(xs) AS e FROM t | lateral.sql
+  p.*, all fields of a struct | SELECT id, p.* FROM t | project.sql
+  operators of a pipe | FROM t |> WHERE x > 1 |> AGGREGATE COUNT(*) AS n GROUP BY k | pipes.sql
   VALUES, range, constants | SELECT t.id FROM t JOIN (VALUES (1), (2)) AS v(k) ON t.k = v.k | generators.sql
   UNPIVOT | SELECT * FROM (SELECT id, k, x FROM t) UNPIVOT (v FOR n IN (k, x)) | pivots.sql
   current_timestamp(), current_date() | SELECT id FROM t WHERE ts > current_timestamp() - INTERVAL 1 HOUR | logical_time.sql

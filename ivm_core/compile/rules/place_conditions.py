@@ -1,5 +1,8 @@
 """Place conditions: filters above a join go into the join, or below it, where that is safe.
 
+Filters above a generator that don't read what it makes go below it, as in Spark: a generator may
+raise for a row that they take away.
+
 A condition goes below if it reads one input and can't raise; into the join if it can't raise, or
 is an equality of one input with another, both without joins of their own; what may raise stays
 above, where phantom pairs have cancelled out, in the order written. It sees fewer rows the more the
@@ -12,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.totality import is_total
 from ivm_core.operators.sql import equality_sides
-from ivm_core.plan.nodes import Filter, Join, Node
+from ivm_core.plan.nodes import Filter, Generate, Join, Node
 from ivm_core.plan.partitioned import STATEFUL
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ivm_core.model.schema import Schema
     from ivm_core.plan.scalar import Scalar
@@ -34,6 +37,8 @@ def place_conditions(plan: Node, catalog: Mapping[str, Schema]) -> Node:
         while isinstance(below, Filter):
             stack.append(below.predicate)
             below = below.input
+        if isinstance(below, Generate):
+            return _around(below, stack, rule)
         if not isinstance(below, Join):
             return node
         parts = list(below.parts)
@@ -55,6 +60,20 @@ def place_conditions(plan: Node, catalog: Mapping[str, Schema]) -> Node:
         return result
 
     return rewrite(plan, rule)
+
+
+def _around(node: Generate, stack: list[Scalar], rule: Callable[[Node], Node]) -> Node:
+    """A generator with its filters, outermost first, on the side where they belong."""
+    made = set(node.names)
+    source = node.input
+    for predicate in reversed(stack):
+        if not predicate.columns & made:
+            source = Filter(source, predicate)
+    result: Node = Generate(rule(source), node.generator, node.is_outer, node.names)
+    for predicate in reversed(stack):
+        if predicate.columns & made:
+            result = Filter(result, predicate)
+    return result
 
 
 def _is_join_condition(predicate: Scalar, join: Join, *, total: bool) -> bool:

@@ -101,3 +101,17 @@ INSERT INTO t VALUES (5, 5, 2);
 DELETE FROM u VALUES (2, 20);
 INSERT INTO u VALUES (2, 35);
 DELETE FROM good VALUES (20), (5);
+
+-- case: common table expressions that read the query around them
+CREATE SOURCE t (id INT, k INT, x INT);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW sums AS SELECT id, (WITH a AS (SELECT k, y + 1 AS y FROM u), b AS (SELECT y FROM a WHERE a.k = t.k) SELECT SUM(y) FROM b) AS s FROM t;
+CREATE VIEW listed AS SELECT id FROM t WHERE x IN (WITH a(v) AS (SELECT y FROM u WHERE u.k >= t.k) SELECT MAX(a.v) FROM a);
+-- tick: rows
+INSERT INTO t VALUES (1, 1, 5), (2, 2, 9), (3, NULL, 1), (4, 9, NULL);
+INSERT INTO u VALUES (1, 5), (1, 9), (2, 9), (NULL, 3);
+-- tick: changes
+DELETE FROM u VALUES (1, 9), (2, 9);
+INSERT INTO t VALUES (5, 1, 9);
+-- tick: nothing on the right
+DELETE FROM u VALUES (1, 5), (NULL, 3);

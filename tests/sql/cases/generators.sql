@@ -25,3 +25,17 @@ INSERT INTO t VALUES (1, 'a'), (2, 'c');
 -- tick: changes
 DELETE FROM t VALUES (1, 'a');
 INSERT INTO t VALUES (3, 'b');
+
+-- case: generators that would fail on rows that are filtered out
+CREATE SOURCE t (id INT, xs ARRAY<STRING>);
+CREATE SOURCE u (id INT);
+CREATE VIEW listed AS SELECT id, explode(split(xs[0], '')) AS letter FROM t WHERE size(xs) > 0;
+CREATE VIEW beside AS SELECT id, letter FROM t LATERAL VIEW explode(split(xs[0], '')) e AS letter WHERE size(xs) > 0 AND letter <> 'b';
+CREATE VIEW known AS SELECT id, explode(split(xs[0], '')) AS letter FROM t WHERE id IN (SELECT id FROM u);
+-- tick: rows
+INSERT INTO t VALUES (1, ARRAY('ab', 'c')), (2, ARRAY()), (3, NULL), (4, ARRAY('bb'));
+INSERT INTO u VALUES (1), (4), (5);
+-- tick: changes
+DELETE FROM t VALUES (1, ARRAY('ab', 'c'));
+INSERT INTO t VALUES (1, ARRAY('b')), (6, ARRAY());
+DELETE FROM u VALUES (4);

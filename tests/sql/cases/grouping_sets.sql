@@ -25,3 +25,13 @@ CREATE VIEW bits AS SELECT b, a, GROUPING_ID() AS g FROM t GROUP BY ROLLUP (b), 
 INSERT INTO t VALUES (1, 1), (1, 2), (NULL, 2);
 -- tick: one goes
 DELETE FROM t VALUES (1, 2);
+
+-- case: positions in grouping sets
+CREATE SOURCE t (a STRING, b STRING, x INT);
+CREATE VIEW rolled AS SELECT a, b, SUM(x) AS s FROM t GROUP BY ROLLUP (1, 2);
+CREATE VIEW sets AS SELECT upper(a) AS u, b, COUNT(*) AS n FROM t GROUP BY GROUPING SETS ((1, 2), (2), ());
+-- tick: rows
+INSERT INTO t VALUES ('p', 'q', 1), ('p', NULL, 2), (NULL, 'q', 3), ('P', 'q', NULL);
+-- tick: changes
+DELETE FROM t VALUES ('p', 'q', 1);
+INSERT INTO t VALUES ('r', 'q', 5);

@@ -55,3 +55,18 @@ DELETE FROM t VALUES (2, 20, 2), (3, NULL, 1);
 INSERT INTO t VALUES (5, 12, 3);
 DELETE FROM u VALUES (1, 5), (NULL, 50);
 INSERT INTO u VALUES (2, 6);
+
+-- case: generators whose columns have the names that Spark gives them
+CREATE SOURCE t (id INT, xs ARRAY<INT>, items ARRAY<STRUCT<sku: STRING, qty: INT>>);
+CREATE VIEW listed AS SELECT id, inline(items) FROM t;
+CREATE VIEW beside AS SELECT t.id, i.sku, i.qty FROM t, LATERAL inline(items) AS i;
+CREATE VIEW pairs AS SELECT id, explode(map('a', id, 'b', id + 1)) FROM t;
+CREATE VIEW parts AS SELECT id, json_tuple(to_json(items[0]), 'sku', 'qty') FROM t WHERE size(items) > 0;
+CREATE VIEW of_outer_row AS SELECT id, (SELECT SUM(x) FROM explode(xs) AS e(x)) AS total FROM t;
+CREATE VIEW fixed AS SELECT t.id, e.x FROM t, explode(array(1, 2)) AS e(x) WHERE e.x <= t.id;
+CREATE VIEW first_fixed AS SELECT t.id, e.x FROM explode(array(1, 2)) AS e(x) LEFT JOIN t ON t.id = e.x;
+-- tick: rows
+INSERT INTO t VALUES (1, ARRAY(1, 2), ARRAY(STRUCT('p', 1), STRUCT('q', NULL))), (2, ARRAY(3), ARRAY()), (3, NULL, NULL), (4, ARRAY(), ARRAY(STRUCT('p', 2)));
+-- tick: changes
+DELETE FROM t VALUES (2, ARRAY(3), ARRAY()), (4, ARRAY(), ARRAY(STRUCT('p', 2)));
+INSERT INTO t VALUES (2, ARRAY(4, NULL), ARRAY(STRUCT('r', 3))), (2, ARRAY(4, NULL), ARRAY(STRUCT('r', 3)));

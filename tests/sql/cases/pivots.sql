@@ -7,6 +7,8 @@ CREATE VIEW many AS SELECT * FROM (SELECT k, g, x FROM t) PIVOT (SUM(x) AS s, CO
 CREATE VIEW words AS SELECT k, a, b FROM t PIVOT (MAX(name) FOR g IN ('a', 'b')) AS p WHERE k > 0;
 CREATE VIEW pairs AS SELECT * FROM (SELECT k, g, x FROM t) PIVOT (SUM(x) FOR (g, k) IN (('a', 1) AS a1, ('b', 2) AS b2, (NULL, 1) AS n1));
 CREATE VIEW lists AS SELECT * FROM (SELECT k, g, x FROM t) PIVOT (COUNT(x) AS n, collect_set(x) AS xs FOR g IN ('a' AS a));
+CREATE VIEW count_beside_number AS SELECT * FROM (SELECT k, g, x FROM t) PIVOT (COUNT(*) AS n, MAX(x) AS top FOR g IN ('a' AS a, 'b' AS b));
+CREATE VIEW count_beside_text AS SELECT * FROM (SELECT k, g, name FROM t) PIVOT (COUNT(*) AS n, MAX(name) AS top FOR g IN ('a' AS a, 'b' AS b));
 CREATE VIEW through_cte AS WITH c AS (SELECT k, g, x FROM t WHERE x > 0) SELECT p.k, p.a + 1 AS a FROM c PIVOT (SUM(x) FOR g IN ('a', 'b')) AS p JOIN c ON c.k = p.k;
 -- tick: rows
 INSERT INTO t VALUES (1, 'a', 10, 'x'), (1, 'a', 5, 'y'), (1, 'b', 7, 'z'), (2, 'b', 1, NULL), (3, 'c', 9, 'w'), (1, NULL, 4, 'v'), (NULL, 'a', 2, 'u');

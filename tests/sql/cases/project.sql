@@ -87,3 +87,56 @@ INSERT INTO t VALUES (2, ARRAY(), STRUCT(NULL, NULL), ARRAY()), (3, NULL, NULL, 
 -- tick: changes inside
 UPSERT INTO t VALUES (1, ARRAY(2, 1, 2), STRUCT(1, 'y'), ARRAY(STRUCT(1, 0.5), STRUCT(NULL, 0.0))), (3, ARRAY(3), STRUCT(3, NULL), NULL);
 DELETE KEYS FROM t VALUES (4);
+
+-- case: all fields of a struct
+CREATE SOURCE t (id INT, s STRUCT<a: INT, B: STRING>, items ARRAY<STRUCT<sku: STRING, qty: INT>>, j STRING);
+CREATE VIEW alone AS SELECT s.* FROM t;
+CREATE VIEW beside AS SELECT id, t.s.*, id + 1 AS more FROM t WHERE s.a > 0;
+CREATE VIEW exploded AS SELECT id, i.* FROM t LATERAL VIEW explode(items) e AS i;
+CREATE VIEW parsed AS SELECT q.id, v.* FROM (SELECT id, from_json(j, 'page STRING, ms INT') AS v FROM t) AS q;
+CREATE VIEW newest AS SELECT id, r.* FROM (SELECT id, MAX(s) AS r FROM t GROUP BY id);
+CREATE VIEW common AS WITH c AS (SELECT id, struct(id AS x, s) AS v FROM t) SELECT v.*, v.s.* FROM c;
+-- tick: rows
+INSERT INTO t VALUES (1, STRUCT(1, 'x'), ARRAY(STRUCT('p', 1), STRUCT('q', NULL)), '{"page":"a","ms":5}'), (1, STRUCT(2, NULL), NULL, 'no'), (2, NULL, ARRAY(), NULL);
+-- tick: changes
+DELETE FROM t VALUES (1, STRUCT(2, NULL), NULL, 'no');
+INSERT INTO t VALUES (2, STRUCT(NULL, 'y'), ARRAY(STRUCT('r', 2)), '{"ms":7}');
+
+-- case: parts of a variant
+CREATE SOURCE t (id INT, j STRING);
+CREATE VIEW parts AS SELECT id, try_parse_json(j):a.b::INT AS b, try_parse_json(j):xs[0]::STRING AS x, try_parse_json(j):['a key']::STRING AS k FROM t;
+CREATE VIEW counts AS SELECT try_parse_json(j):a.b::INT AS b, COUNT(*) AS n FROM t GROUP BY try_parse_json(j):a.b::INT;
+-- tick: rows
+INSERT INTO t VALUES (1, '{"a":{"b":1},"xs":["u","v"],"a key":"z"}'), (2, '{"a":{"b":1}}'), (3, 'no json'), (4, NULL);
+-- tick: changes
+DELETE FROM t VALUES (2, '{"a":{"b":1}}');
+INSERT INTO t VALUES (3, '{"a":{},"xs":[]}');
+
+-- case: whole relations and columns of one name in derived tables
+CREATE SOURCE t (id INT, x INT);
+CREATE SOURCE u (id INT, x INT);
+CREATE VIEW whole AS TABLE t;
+CREATE VIEW fixed AS VALUES (1, 'a'), (2, NULL);
+CREATE VIEW counted AS SELECT COUNT(*) AS n FROM (SELECT * FROM t JOIN u ON t.id = u.id);
+CREATE VIEW some_of_it AS SELECT q.total FROM (SELECT t.id, u.id, t.x + u.x AS total FROM t JOIN u ON t.id = u.id) AS q;
+CREATE VIEW through_cte AS WITH c AS (SELECT t.id, u.id, u.x AS y FROM t LEFT JOIN u ON t.id = u.id) SELECT y, COUNT(*) AS n FROM c GROUP BY y;
+CREATE VIEW named_outside AS SELECT * FROM (SELECT * FROM t JOIN u ON t.id = u.id) AS q(a, b, C, d);
+-- tick: rows
+INSERT INTO t VALUES (1, 10), (2, NULL), (2, 20), (NULL, 5);
+INSERT INTO u VALUES (1, 1), (2, 2), (2, 2), (3, 3);
+-- tick: changes
+DELETE FROM u VALUES (2, 2), (1, 1);
+INSERT INTO t VALUES (3, 30);
+
+-- case: columns that the text does not name
+CREATE SOURCE t (k STRING, x INT);
+-- means: SELECT k, COUNT(*) AS count, SUM(x + 1) AS sum_x_1, 'text' AS text, MAX(x) AS max_x, COUNT(*) AS count_2 FROM t GROUP BY k
+CREATE VIEW groups AS SELECT k, COUNT(*), SUM(x + 1), 'text', MAX(x), COUNT(*) FROM t GROUP BY k ORDER BY COUNT(*);
+-- means: SELECT MAX(x) - MIN(x) AS max_x_min_x FROM t
+CREATE VIEW spans AS SELECT MAX(x) - MIN(x) FROM t;
+CREATE VIEW outside AS SELECT * FROM (SELECT k AS key, COUNT(*) FROM t GROUP BY key ORDER BY COUNT(*) DESC, key LIMIT 2) AS q(a, b);
+-- tick: rows
+INSERT INTO t VALUES ('a', 1), ('a', 2), ('b', 3), (NULL, 4), ('c', NULL);
+-- tick: changes
+DELETE FROM t VALUES ('a', 1), ('b', 3);
+INSERT INTO t VALUES ('c', 5), ('c', 5);

@@ -80,3 +80,19 @@ INSERT INTO u VALUES (1, 11);
 INSERT INTO u VALUES (2, 21);
 -- tick: put right
 DELETE FROM u VALUES (2, 20);
+
+-- case: subqueries in the arguments of aggregates
+CREATE SOURCE t (id INT, k INT, x INT);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW known AS SELECT k, COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)) AS n, SUM(CASE WHEN x IN (SELECT y FROM u) THEN 1 ELSE 0 END) AS m, (SELECT COUNT(*) FROM u) AS c FROM t GROUP BY k;
+CREATE VIEW above AS SELECT SUM(x - (SELECT MIN(y) FROM u WHERE u.k = t.k)) AS s, MAX((SELECT MAX(y) FROM u)) AS top FROM t;
+CREATE VIEW doubled AS SELECT x + 1 AS z FROM ((SELECT x FROM t WHERE x NOT IN (SELECT y FROM u)));
+-- tick: rows
+INSERT INTO t VALUES (1, 1, 5), (2, 1, 7), (3, 2, 9), (4, NULL, 1), (5, 3, NULL);
+INSERT INTO u VALUES (1, 5), (2, 9), (2, 3);
+-- tick: the right side changes
+DELETE FROM u VALUES (1, 5), (2, 3);
+INSERT INTO u VALUES (3, 7);
+-- tick: nothing on the right
+DELETE FROM u VALUES (2, 9), (3, 7);
+DELETE FROM t VALUES (3, 2, 9);

@@ -99,3 +99,13 @@ INSERT INTO t VALUES (4, 'a', 0);
 -- tick: the next day, and a row goes
 -- at: 2024-02-01 12:00:00
 DELETE KEYS FROM t VALUES (2);
+
+-- case: picking window functions with FILTER
+CREATE SOURCE t (id INT, g STRING, x INT);
+CREATE VIEW firsts AS SELECT id, g, first_value(x) FILTER (WHERE g = 'a') OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS f, last_value(x) FILTER (WHERE g = 'a') OVER (ORDER BY id) AS l FROM t;
+CREATE VIEW lists AS SELECT id, x, collect_list(x) FILTER (WHERE x > 1) OVER (PARTITION BY g ORDER BY id) AS xs, first_value(x) IGNORE NULLS OVER (PARTITION BY g ORDER BY id) AS f FROM t;
+-- tick: rows
+INSERT INTO t VALUES (1, 'b', 1), (2, 'a', 2), (3, 'a', NULL), (4, 'b', 4), (5, 'a', 5), (6, NULL, 3);
+-- tick: the first goes
+DELETE FROM t VALUES (2, 'a', 2);
+INSERT INTO t VALUES (7, 'b', 9), (0, 'a', 1);

@@ -13,8 +13,6 @@ INSERT INTO t SELECT * FROM t;
 CREATE TABLE x AS SELECT 1 AS one;
 -- refused: SqlError | a view is a SELECT, not DELETE
 DELETE FROM t;
--- refused: SqlError | a view is a SELECT, not TABLE
-TABLE t;
 -- refused: SqlError | 2 statements
 SELECT id FROM t; SELECT id FROM u;
 -- refused: UnknownName | nowhere is neither a source nor a view | line 2, column 6 | use one of: t, u
