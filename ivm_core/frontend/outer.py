@@ -154,6 +154,12 @@ def aliases(select: exp.Select) -> set[str]:
         relation = waiting.pop()
         found.add(relation.alias_or_name)
         waiting += [join.this for join in relation.args.get("joins") or ()]
-        if isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
+        if is_parenthesis(relation):
             waiting.append(relation.this)
     return found
+
+
+def is_parenthesis(relation: exp.Expr) -> bool:
+    """Whether it is `(relation JOIN …)`, and not a query."""
+    inner = relation.this if isinstance(relation, exp.Subquery) else None
+    return isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and bool(inner.alias))

@@ -24,6 +24,9 @@ def with_exists(
     tree: exp.Expr, columns_of: Callable[[exp.Expr], list[str]], where: str
 ) -> exp.Expr:
     """The query with such joins among its conditions."""
+    for join in tree.find_all(exp.Join):
+        if join.kind in ("SEMI", "ANTI") and not isinstance(join.parent, exp.Select):
+            raise _refusal("a SEMI or ANTI JOIN in parentheses", where)
     for select in list(tree.find_all(exp.Select)):
         joins = select.args.get("joins") or []
         found = [join for join in joins if join.kind in ("SEMI", "ANTI")]

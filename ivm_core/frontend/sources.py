@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from ivm_core.frontend.outer import outer_names
+from ivm_core.frontend.outer import is_parenthesis, outer_names
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.spelling import column_list, plan_column
 from ivm_core.frontend.subqueries import QueryBuilder, Subqueries
@@ -55,16 +55,14 @@ class Sources:
 
     def add(self, relation: exp.Expr) -> None:
         """A relation, or a parenthesis with joins of its own."""
-        if isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Table):
-            self.add(relation.this)
-            self.join(relation.args.get("joins"))
-            return
         is_query = isinstance(relation, exp.Subquery)
-        if isinstance(relation, exp.Lateral) or (is_query and outer_names(relation)):
+        if is_parenthesis(relation):
+            self.add(relation.this)
+        elif isinstance(relation, exp.Lateral) or (is_query and outer_names(relation.this)):
             self._beside_each(relation, None)
-            return
-        self._parts.append(self._builder.relation(relation, self._ctes, self._spelled))
-        if isinstance(relation, exp.Table):
+        else:
+            self._parts.append(self._builder.relation(relation, self._ctes, self._spelled))
+        if is_query or isinstance(relation, exp.Table):
             self.join(relation.args.get("joins"))
 
     def join(self, joins: list[exp.Join] | None) -> None:

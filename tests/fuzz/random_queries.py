@@ -1,260 +1,246 @@
-"""Random SELECTs from the supported grammar, typed so that Spark accepts them.
+"""Random queries to a given depth: joins, subqueries, set operations, groups, windows, top-k, WITH.
 
-Expressions can't raise on any row, and every DOUBLE is a short dyadic fraction, so that Spark's own
-sums of them are exact.
+What Spark refuses to analyse may come out now and then; whoever runs a query counts that.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.fuzz.query_tree import (
+    Column,
+    Combined,
+    Derived,
+    Exploded,
+    Expression,
+    From,
+    Item,
+    Join,
+    Query,
+    Select,
+    Top,
+    Value,
+    With,
+    scope,
+)
+from tests.fuzz.random_calls import ORDERED
+from tests.fuzz.random_subqueries import SubqueryMaker
+from tests.fuzz.random_values import Scope, matching
+
 if TYPE_CHECKING:
-    from random import Random
+    from collections.abc import Sequence
 
-NAMES = ("a", "b", "c", "d", "n", "m", "k", "x")
-KEY_TYPES = ("INT", "STRING", "BIGINT", "DATE", "DOUBLE", "DECIMAL(6,2)", "BOOLEAN")
-LITERALS = {
-    "INT": ("0", "1", "2", "-1"),
-    "BIGINT": ("0L", "3L", "5000000000L"),
-    "STRING": ("'a'", "'b'", "''", "'ab'"),
-    "DOUBLE": ("0.5D", "0.0D", "-2.25D"),
-    "DECIMAL(6,2)": ("CAST(1.50 AS DECIMAL(6,2))", "CAST(0 AS DECIMAL(6,2))"),
-    "DATE": ("DATE '2024-01-31'", "DATE '2023-12-31'"),
-    "BOOLEAN": ("TRUE", "FALSE"),
-}
+MOST_ROWS = 400
+"""Of the estimate for one FROM: a deep query over cross joins would take minutes."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column that an expression may name."""
-
-    text: str
-    type: str
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Something to select from: its text, and its columns' names and types."""
-
-    text: str
-    columns: tuple[tuple[str, str], ...]
-
-
-class QueryMaker:
+class QueryMaker(SubqueryMaker):
     """Makes queries over given relations, the same ones for the same seed."""
 
-    def __init__(self, random: Random, relations: list[Relation]) -> None:
-        self.random = random
-        self.relations = relations
+    may_raise = False
 
-    # --- queries ---
+    def view(self, depth: int) -> Query:
+        """A whole view; the only place where an expression that may raise stands."""
+        if self.may_raise and self.chance(0.35):
+            source = self.from_(1)
+            value = self.raising(scope(source))
+            if self.chance(0.3):
+                test = self.compared(value, self.literal("INT"))
+                return Select(self._items(scope(source), 2), source, where=(test,))
+            items = (*self._items(scope(source), 1), Item("r", value))
+            return Select(items, source)
+        return self.query(depth)
 
-    def query(self, depth: int) -> Relation:
-        """A SELECT, or a UNION of two with the same types."""
-        first = self.select(depth)
-        if self._chance(0.2):
-            types = [kind for _, kind in first.columns]
-            scope, source = self._source(depth - 1)
-            items = ", ".join(self.expression(scope, kind, 1) for kind in types)
-            where = f" WHERE {self.predicate(scope, 1)}" if self._chance(0.5) else ""
-            union = "UNION ALL" if self._chance(0.7) else "UNION"
-            return Relation(
-                f"{first.text} {union} SELECT {items} FROM {source}{where}", first.columns
-            )
-        return first
-
-    def select(self, depth: int) -> Relation:
-        scope, source = self._source(depth)
-        where = f" WHERE {self.predicate(scope, 2)}" if self._chance(0.5) else ""
-        if self._chance(0.5):
-            return self._grouped(scope, f"{source}{where}")
-        distinct = "DISTINCT " if self._chance(0.25) else ""
-        columns = self._names(self.random.randint(1, 4))
-        items = []
-        outputs = []
-        for name in columns:
-            kind = self._type_in(scope)
-            items.append(f"{self.expression(scope, kind, 2)} AS {name}")
-            outputs.append((name, kind))
-        text = f"SELECT {distinct}{', '.join(items)} FROM {source}{where}"
-        return Relation(text, tuple(outputs))
-
-    def _grouped(self, scope: list[Column], source: str) -> Relation:
-        count = self.random.choice((0, 1, 1, 1, 2))
-        names = self._names(count + self.random.randint(1, 3))
-        keys, items, outputs = [], [], []
-        for number, name in enumerate(names[:count], 1):
-            kind = self._type_in(scope)
-            key = (
-                self.expression(scope, kind, 1) if self._chance(0.4) else self._column(scope, kind)
-            )
-            items.append(f"{key} AS {name}")
-            outputs.append((name, kind))
-            # a literal would be taken for the position of an output column
-            plain = self._is_literal(key) or self._chance(0.2)
-            keys.append(str(number) if plain else key)
-        for name in names[count:]:
-            call, kind = self._aggregate(scope)
-            items.append(f"{call} AS {name}")
-            outputs.append((name, kind))
-        text = f"SELECT {', '.join(items)} FROM {source}"
-        if keys:
-            text += f" GROUP BY {', '.join(keys)}"
-        if self._chance(0.3):
-            call, kind = self._aggregate(scope)
-            test = f"{call} IS NOT NULL" if self._chance(0.3) else self._compared(call, kind)
-            text += f" HAVING {test}"
-        return Relation(text, tuple(outputs))
-
-    def _aggregate(self, scope: list[Column]) -> tuple[str, str]:
-        function = self.random.choice(("COUNT", "SUM", "AVG", "MIN", "MAX", "MIN", "MAX", "STAR"))
-        where = f" FILTER (WHERE {self.predicate(scope, 1)})" if self._chance(0.2) else ""
-        if function == "STAR":
-            return f"COUNT(*){where}", "BIGINT"
-        kind = self._type_in(scope)
-        if function in ("SUM", "AVG"):
-            kind = self.random.choice(("INT", "DOUBLE", "DECIMAL(6,2)"))
-        argument = self.expression(scope, kind, 1)
-        if function == "COUNT":
-            return f"COUNT({argument}){where}", "BIGINT"
-        if function in ("MIN", "MAX"):
-            # the sign of a zero is left open by Spark
-            argument = f"{argument} + 0.0D" if kind == "DOUBLE" else argument
-            return f"{function}({argument}){where}", kind
-        call = f"{function}({argument}){where}"
-        if kind == "DECIMAL(6,2)":
-            return f"CAST({call} % 1000 AS DECIMAL(6,2))", "DECIMAL(6,2)"
-        if function == "SUM":
-            return call, "BIGINT" if kind == "INT" else "DOUBLE"
-        return f"floor({call} * 4) / 4", "DOUBLE"
-
-    def _source(self, depth: int) -> tuple[list[Column], str]:
-        """FROM with one to three relations, and the columns that it brings."""
-        count = self.random.choice((1, 1, 1, 2, 2, 3)) if depth > 0 else 1
-        scope: list[Column] = []
-        text = ""
-        for number in range(count):
-            relation = self._relation(depth)
-            alias = f"r{number}"
-            own = [Column(f"{alias}.{name}", kind) for name, kind in relation.columns]
-            if number == 0:
-                text = f"{relation.text} AS {alias}"
-            else:
-                condition = self._join_condition(scope, own)
-                if condition is None:
-                    text += f" CROSS JOIN {relation.text} AS {alias}"
-                else:
-                    text += f" JOIN {relation.text} AS {alias} ON {condition}"
-            scope += own
-        return scope, text
-
-    def _relation(self, depth: int) -> Relation:
-        if depth > 1 and self._chance(0.35):
-            inner = self.query(depth - 1)
-            return Relation(f"({inner.text})", inner.columns)
-        return self.random.choice(self.relations)
-
-    def _join_condition(self, left: list[Column], right: list[Column]) -> str | None:
-        pairs = [(a, b) for a in left for b in right if _is_comparable(a.type, b.type)]
-        if not pairs or self._chance(0.05):
-            return None
-        one, other = self.random.choice(pairs)
-        operator = self.random.choice(("=", "=", "=", "=", "<=>", "<"))
-        condition = f"{one.text} {operator} {other.text}"
-        if self._chance(0.3):
-            condition += f" AND {self.predicate(left + right, 1)}"
-        return condition
-
-    # --- expressions ---
-
-    def expression(self, scope: list[Column], kind: str, depth: int) -> str:
-        if depth <= 0 or self._chance(0.5):
-            return self._column(scope, kind) if self._chance(0.85) else self._literal(kind)
-
-        def inner(of: str) -> str:
-            return self.expression(scope, of, depth - 1)
-
-        if self._chance(0.15):
-            return f"CASE WHEN {self.predicate(scope, depth - 1)} THEN {inner(kind)} ELSE {inner(kind)} END"
-        if self._chance(0.15):
-            return f"coalesce({inner(kind)}, {self._literal(kind)})"
-        if kind == "INT":
-            return self.random.choice(
-                (
-                    f"({inner('INT')}) % 3",
-                    f"length({inner('STRING')})",
-                    f"abs({inner('INT')})",
-                    f"if({inner('BOOLEAN')}, 1, {inner('INT')})",
-                    f"month({inner('DATE')})",
-                )
-            )
-        if kind == "BIGINT":
-            return f"CAST({inner('INT')} AS BIGINT)"
-        if kind == "STRING":
-            return self.random.choice(
-                (
-                    f"upper({inner('STRING')})",
-                    f"substring({inner('STRING')}, 1, 1)",
-                    f"CAST({inner('INT')} AS STRING)",
-                    f"concat({inner('STRING')}, '_')",
-                )
-            )
-        if kind == "DOUBLE":
-            return f"CAST({inner('INT')} AS DOUBLE) / 4"
-        if kind == "DATE":
-            return f"date_add({inner('DATE')}, 1)"
-        if kind == "BOOLEAN":
-            return f"({self.predicate(scope, depth - 1)})"
-        return self._column(scope, kind)
-
-    def predicate(self, scope: list[Column], depth: int) -> str:
-        if depth > 0 and self._chance(0.3):
-            one, other = self.predicate(scope, depth - 1), self.predicate(scope, depth - 1)
-            return self.random.choice(
-                (f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})")
-            )
-        kind = self._type_in(scope)
-        value = self.expression(scope, kind, min(depth, 1))
+    def query(self, depth: int, kinds: Sequence[str] | None = None) -> Query:
+        """A query; with `kinds`, one whose columns have these types."""
         choice = self.random.random()
-        if choice < 0.2:
-            return f"{value} IS {'NOT ' if self._chance(0.5) else ''}NULL"
-        if choice < 0.35:
-            return f"{value} IN ({self._literal(kind)}, {self._literal(kind)})"
-        if choice < 0.45:
-            return f"{value} <=> {self.expression(scope, kind, 0)}"
-        if choice < 0.55 and kind == "STRING":
-            return f"{value} LIKE 'a%'"
-        if choice < 0.7:
-            return f"{value} {self._operator()} {self.expression(scope, kind, 0)}"
-        return self._compared(value, kind)
+        if depth > 0 and choice < 0.17:
+            return self._combined(depth, kinds)
+        if depth > 0 and choice < 0.29:
+            return self._top(depth, kinds)
+        if depth > 0 and choice < 0.37:
+            return self._with(depth, kinds)
+        return self._select(depth, kinds)
 
-    def _compared(self, value: str, kind: str) -> str:
-        return f"{value} {self._operator()} {self._literal(kind)}"
+    def _combined(self, depth: int, kinds: Sequence[str] | None) -> Combined:
+        left = self.query(depth - 1, kinds)
+        right = self.query(depth - 1, [kind for _, kind in left.columns])
+        names = ("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
+        return Combined(self.random.choice((*names, "UNION ALL", "EXCEPT ALL")), left, right)
 
-    def _operator(self) -> str:
-        return self.random.choice(("=", "<>", "<", ">", "<=", ">="))
+    def _top(self, depth: int, kinds: Sequence[str] | None) -> Query:
+        query = self.query(depth - 1, kinds)
+        columns = query.columns
+        if not self.ties and any(kind not in ORDERED for _, kind in columns):
+            return query
+        ways = ("", " DESC", " DESC NULLS FIRST", " NULLS LAST")
+        count = (
+            len(columns)
+            if not self.ties or self.chance(0.4)
+            else self.random.randint(1, len(columns))
+        )
+        order = tuple(
+            (name, self.random.choice(ways)) for name, _ in self.random.sample(columns, count)
+        )
+        total = count == len(columns) and all(kind in ORDERED for _, kind in columns)
+        offset = self.random.randint(1, 2) if self.chance(0.3) else 0
+        return Top(query, order, self.random.randint(1, 5), offset, not total)
 
-    def _column(self, scope: list[Column], kind: str) -> str:
-        found = [column.text for column in scope if column.type == kind]
-        return self.random.choice(found) if found else self._literal(kind)
+    def _with(self, depth: int, kinds: Sequence[str] | None) -> With:
+        body = self.query(depth - 1)
+        name = f"w{self.alias()}"
+        outside = self.tables
+        # named twice, so that it is read once or more
+        entry = (name, body.columns, 8)
+        self.tables = [*outside, entry, entry]
+        try:
+            return With(name, body, self.query(depth - 1, kinds))
+        finally:
+            self.tables = outside
 
-    def _literal(self, kind: str) -> str:
-        return self.random.choice(LITERALS[kind])
+    # --- SELECT ---
 
-    def _is_literal(self, text: str) -> bool:
-        return any(text in literals for literals in LITERALS.values())
+    def _select(self, depth: int, kinds: Sequence[str] | None) -> Select:
+        source = self.from_(depth)
+        columns = scope(source)
+        where: tuple[Value, ...] = ()
+        if self.chance(0.3):
+            where = tuple(
+                self.condition(columns, depth) for _ in range(self.random.choice((1, 1, 2)))
+            )
+        choice = self.random.random()
+        if kinds is None and choice < 0.4:
+            return self._grouped(source, where, depth)
+        if kinds is None and choice < 0.6:
+            return self._windowed(source, where)
+        if kinds is None:
+            items = self._items(columns, self.random.randint(1, 4))
+            if depth > 0 and self.chance(0.25):
+                items = (*items[:3], Item("s", self.scalar(columns, depth)))
+        else:
+            names = self.names(len(kinds))
+            items = tuple(
+                Item(name, self.value(columns, kind, 1))
+                for name, kind in zip(names, kinds, strict=True)
+            )
+        return Select(items, source, where=where, is_distinct=self.chance(0.2))
 
-    def _type_in(self, scope: list[Column]) -> str:
-        return self.random.choice([column.type for column in scope])
+    def _items(self, columns: Scope, count: int) -> tuple[Item, ...]:
+        return tuple(
+            Item(name, self.value(columns, self.type_of(columns), 2)) for name in self.names(count)
+        )
 
-    def _names(self, count: int) -> list[str]:
-        return self.random.sample(NAMES, count)
+    def _grouped(self, source: From, where: tuple[Value, ...], depth: int) -> Select:
+        columns = scope(source)
+        count = self.random.choice((0, 1, 1, 1, 2, 2))
+        names = self.names(count + self.random.randint(1, 3))
+        keys = tuple(Item(name, self._group_key(columns)) for name in names[:count])
+        items = [Item(name, self.aggregate(columns)) for name in names[count:]]
+        grouping = ""
+        if count == 2 and len({key.value.text for key in keys}) == 2 and self.chance(0.35):
+            grouping = self.random.choice(("ROLLUP", "CUBE", "GROUPING SETS"))
+            if self.chance(0.4):
+                key = keys[0].value
+                items.append(Item("g", Expression("INT", "CAST(GROUPING({0}) AS INT)", (key,))))
+        having: tuple[Value, ...] = ()
+        if self.chance(0.2):
+            call = self.aggregate(columns)
+            other: Value = self.literal(call.type)
+            if depth > 0 and self.chance(0.3):
+                other = self.scalar((), depth, call.type)
+            having = (self.compared(call, other),)
+        grouped = f"GROUP BY {grouping}" if grouping else ""
+        items[0] = Item(items[0].name, _marked(items[0].value, grouped))
+        return Select(tuple(items), source, keys, where, having, grouping=grouping)
 
-    def _chance(self, share: float) -> bool:
-        return self.random.random() < share
+    def _group_key(self, columns: Scope) -> Value:
+        """Never a literal, which would be a position."""
+        key = self.value(columns, self.type_of(columns), 1) if self.chance(0.4) else None
+        if key is None or (isinstance(key, Expression) and not key.parts):
+            return self.random.choice(columns)
+        return key
+
+    def _windowed(self, source: From, where: tuple[Value, ...]) -> Select:
+        columns = scope(source)
+        names = self.names(self.random.randint(2, 4))
+        items = [Item(names[0], self.random.choice(columns))]
+        items += [Item(name, self.window(columns)) for name in names[1:]]
+        qualify: tuple[Value, ...] = ()
+        if self.chance(0.3):
+            call = self.window(columns)
+            literal = self.literal(call.type)
+            qualify = (_marked(self.compared(call, literal), "QUALIFY"),)
+        return Select(tuple(items), source, where=where, qualify=qualify)
+
+    # --- FROM ---
+
+    def from_(self, depth: int) -> From:
+        """Joined relations, and LATERAL VIEW behind them all."""
+        source = self._relation(depth)
+        arrays = [column for column in scope(source) if column.type == "ARRAY<INT>"]
+        if arrays and self.chance(0.4):
+            array = self.random.choice(arrays)
+            return Exploded(source, array, self.alias(), "e", self.chance(0.4), 2 * source.rows)
+        return source
+
+    def _relation(self, depth: int) -> From:
+        choice = self.random.random()
+        if depth > 0 and choice < 0.3:
+            return Derived(self.query(depth - 1), self.alias(), 12)
+        if depth > 0 and choice < 0.72:
+            return self._join(depth)
+        return self.table()
+
+    def _join(self, depth: int) -> From:
+        left, right = self._relation(depth - 1), self._relation(depth - 1)
+        # sqlglot loses names in parentheses around a semi join
+        while isinstance(right, Join) and "LEFT " in right.kind:
+            right = right.left
+        one, other = scope(left), scope(right)
+        if self.chance(0.08):
+            lateral = self._lateral(left, depth)
+            if lateral is not None:
+                return lateral
+        kind = self.random.choice(
+            ("INNER", "INNER", "INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "CROSS")
+        )
+        pairs = [(a, b) for a in one for b in other if matching(a.type, b.type)]
+        product = left.rows * right.rows
+        if kind == "CROSS" or not pairs:
+            if product > MOST_ROWS:
+                return left
+            return Join("CROSS", left, right, (), product)
+        a, b = self.random.choice(pairs)
+        operator = self.random.choice(("=", "=", "=", "=", "<=>", "<"))
+        if operator == "<" and product > MOST_ROWS:
+            operator = "="
+        on: tuple[Value, ...] = (Expression("BOOLEAN", f"{{0}} {operator} {{1}}", (a, b)),)
+        if self.chance(0.2):
+            on = (*on, self.predicate((*one, *other), 1))
+        rows = left.rows if "LEFT " in kind else min(product, 2 * max(left.rows, right.rows))
+        return Join(kind, left, right, on, rows)
+
+    def _lateral(self, left: From, depth: int) -> Join | None:
+        outer = scope(left)
+        table = self.table()
+        inner = scope(table)
+        pairs = [(a, b) for a in outer for b in inner if matching(a.type, b.type)]
+        if not pairs:
+            return None
+        a, b = self.random.choice(pairs)
+        match = Expression("BOOLEAN", "{0} = {1}", (b, a))
+        if self.chance(0.5):
+            query: Query = Select((Item("v", self.aggregate(inner)),), table, where=(match,))
+        else:
+            query = Select(self._items(inner, 2), table, where=(match,))
+        kind = self.random.choice(("CROSS", "LEFT"))
+        on = (Expression("BOOLEAN", "TRUE"),) if kind == "LEFT" else ()
+        right = Derived(query, self.alias(), table.rows)
+        return Join(f"{kind} LATERAL", left, right, on, 2 * left.rows)
 
 
-def _is_comparable(one: str, other: str) -> bool:
-    integers = ("INT", "BIGINT")
-    return one == other or (one in integers and other in integers)
+def _marked(value: Value, construct: str) -> Value:
+    """The value, which also counts as this construct."""
+    if not construct or isinstance(value, Column):
+        return value
+    return Expression(value.type, value.shape, value.parts, f"{construct}", value.is_open)

@@ -9,6 +9,7 @@
     CREATE VIEW v AS SELECT k, SUM(x) AS s FROM t GROUP BY k;
     -- tick: what happens in it
     -- at: 2024-01-31 12:00:00         logical time, if it matters
+    -- only: v, w                      the views that it brings up to date, and what they read
     -- fails: DIVIDE_BY_ZERO           the tick is refused with this text, and nothing changes
     INSERT INTO t VALUES (1, 10), (2, NULL) * 3;
     DELETE FROM t VALUES (1, 10);
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-DIRECTIVE = re.compile(r"^--\s*(case|tick|at|fails|rounded|exact|beyond Spark|means):\s*(.*)$")
+DIRECTIVE = re.compile(r"^--\s*(case|tick|at|only|fails|rounded|exact|beyond Spark|means):\s*(.*)$")
 SOURCE = re.compile(r"CREATE SOURCE\s+(\S+)\s*\((.*)\)\s*$", re.DOTALL)
 PRIMARY_KEY = re.compile(r"\s*PRIMARY KEY\s*\(([^()]*)\)\s*$")
 VIEW = re.compile(r"CREATE VIEW\s+(\S+)\s+AS\s+(.*)$", re.DOTALL)
@@ -97,6 +98,8 @@ class Tick:
     title: str
     changes: list[Change] = field(default_factory=list)
     at: datetime | None = None
+    only: tuple[str, ...] = ()
+    """The views to bring up to date; none: all."""
     fails: str | None = None
     views: list[ViewSpec] = field(default_factory=list)
     """Registered before the changes are pushed, over sources that have rows already."""
@@ -127,6 +130,8 @@ def read_cases(path: Path) -> list[Case]:
             case.ticks.append(Tick(text))
         elif kind == "at":
             case.ticks[-1].at = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        elif kind == "only":
+            case.ticks[-1].only = tuple(name.strip() for name in text.split(","))
         elif kind == "fails":
             case.ticks[-1].fails = text
         elif kind == "rounded":

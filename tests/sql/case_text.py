@@ -7,21 +7,30 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.sql.case_format import Case, Change, SourceSpec
+    from tests.sql.case_format import Case, Change, SourceSpec, ViewSpec
 
 
 def case_text(case: Case) -> str:
     """The case as a piece of a `.sql` file."""
     lines = [f"-- case: {case.title}"]
     lines += [_source(source) for source in case.sources]
-    lines += [f"CREATE VIEW {view.name} AS {view.sql};" for view in case.views]
+    lines += [line for view in case.views for line in _view(view)]
     for tick in case.ticks:
         lines.append(f"-- tick: {tick.title}")
         if tick.at is not None:
             lines.append(f"-- at: {tick.at:%Y-%m-%d %H:%M:%S.%f}")
-        lines += [f"CREATE VIEW {view.name} AS {view.sql};" for view in tick.views]
+        if tick.only:
+            lines.append(f"-- only: {', '.join(tick.only)}")
+        if tick.fails is not None:
+            lines.append(f"-- fails: {tick.fails}")
+        lines += [line for view in tick.views for line in _view(view)]
         lines += [_change(change) for change in tick.changes]
     return "\n".join(lines) + "\n"
+
+
+def _view(view: ViewSpec) -> list[str]:
+    means = [f"-- means: {' '.join(view.means.split())}"] if view.means else []
+    return [*means, f"CREATE VIEW {view.name} AS {view.sql};"]
 
 
 def _source(source: SourceSpec) -> str:

@@ -148,3 +148,20 @@ INSERT INTO u VALUES (2, 0, 50), (1, 3, 4);
 DELETE KEYS FROM t VALUES (2);
 INSERT INTO t VALUES (5, 5, 7, 'c'), (6, 5, -7, 'c');
 DELETE FROM u VALUES (2, 5, 5);
+
+-- case: parentheses that begin with a derived table
+CREATE SOURCE a (x INT, n INT);
+CREATE SOURCE b (x INT, n INT);
+CREATE VIEW kept AS SELECT r1.x, b.n FROM ((SELECT x FROM a) AS r1 LEFT JOIN b ON b.x = r1.x);
+CREATE VIEW nested AS
+SELECT a.n, r3.x, r4.n AS m FROM a RIGHT JOIN ((SELECT x FROM b) AS r3 JOIN (b AS r4 JOIN a AS r5 ON r4.x = r5.x) ON r3.x <= r5.n) ON a.x < r5.x;
+CREATE VIEW asking AS
+SELECT a.x FROM a WHERE EXISTS (SELECT 1 FROM ((SELECT x, n FROM b) AS r1 JOIN b AS r2 ON r1.n = r2.n) WHERE r2.x = a.x);
+-- tick: rows
+INSERT INTO a VALUES (1, 1), (1, 2), (2, NULL), (3, 3);
+INSERT INTO b VALUES (1, 1), (2, 2) * 2, (NULL, 1);
+-- tick: matches come and go
+DELETE FROM a VALUES (1, 2);
+INSERT INTO a VALUES (2, 2);
+DELETE FROM b VALUES (2, 2);
+INSERT INTO b VALUES (3, 1), (1, NULL);
