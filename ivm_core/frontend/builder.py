@@ -21,7 +21,7 @@ from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
 from ivm_core.frontend.subqueries import Subqueries
-from ivm_core.frontend.subquery_parts import conjuncts, has_subquery
+from ivm_core.frontend.subquery_parts import conjuncts, has_subquery, replaced
 from ivm_core.frontend.time_windows import in_time_windows
 from ivm_core.frontend.windows import window_calls, windowed
 from ivm_core.model.errors import DuplicateName, SqlError, UnknownName, Unsupported
@@ -132,13 +132,14 @@ class Builder:
         self._refuse_stars(tree)
         subqueries = Subqueries(self, ctes)
         clauses = Clauses(tree, self.where)
+        grouping = group_by(clauses.group)
         within = Subqueries(self, ctes, "?argument_subquery")
-        plain = [within.extracted_from_arguments(simplified(e)) for e in clauses.expressions]
+        asked = within.extracted_from_keys(grouping.keys)
+        plain = [replaced(simplified(each), asked) for each in clauses.expressions]
+        plain = [within.extracted_from_arguments(each) for each in plain]
         above = [subqueries.extracted(each) for each in plain]
         above += subqueries.operands
-        grouping = group_by(clauses.group)
-        self._refuse_subqueries(grouping.keys)
-        keys = [internal(key) for key in grouping.keys]
+        keys = [internal(replaced(key, asked)) for key in grouping.keys]
         calls = aggregate_calls(above)
         if (clauses.having or clauses.group) and not keys and not calls:
             raise Unsupported(
@@ -303,16 +304,6 @@ class Builder:
                     position=self.where,
                     reason="the star of a relation is expanded, that of a column is not",
                     rewrite="name the fields",
-                )
-
-    def _refuse_subqueries(self, keys: list[exp.Expr]) -> None:
-        for key in keys:
-            if has_subquery(key):
-                raise Unsupported(
-                    "a subquery in GROUP BY",
-                    position=self.where,
-                    reason="groups are made of values that the rows have",
-                    rewrite="SELECT … FROM (SELECT *, (SELECT …) AS key FROM …) GROUP BY key",
                 )
 
     def _refuse_ungrouped(self, node: Node, trees: list[exp.Expr]) -> None:

@@ -165,8 +165,11 @@ def _without_positions(group: exp.Group, items: list[exp.Expr]) -> exp.Group:
 
     def one(node: exp.Expr) -> exp.Expr:
         is_place = isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
-        kinds = exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple
-        if is_place and isinstance(node.parent, kinds) and 0 < int(node.name) <= len(items):
+        holder = node.parent
+        while isinstance(holder, exp.Paren | exp.Tuple):
+            holder = holder.parent
+        is_key = isinstance(holder, exp.Rollup | exp.Cube | exp.GroupingSets)
+        if is_place and is_key and 0 < int(node.name) <= len(items):
             return items[int(node.name) - 1].copy()
         return node
 

@@ -26,9 +26,16 @@ def with_fields(
     `known` maps relation names as they are compared to those of the catalog.
     """
     for select in reversed(list(tree.find_all(exp.Select))):
+        there = {folded(name) for name in aliases(select)}
+        for call in list(select.find_all(exp.Anonymous)):
+            if folded(call.name) == "struct" and call.find_ancestor(exp.Select) is select:
+                arguments: list[exp.Expr] = []
+                for each in call.expressions:
+                    names = _declared(each, select, catalog, known)
+                    arguments += _fields(each, select, there, names, questions) or [each]
+                call.set("expressions", arguments)
         if not any(map(_struct_of, select.expressions)):
             continue
-        there = {folded(name) for name in aliases(select)}
         items: list[exp.Expr] = []
         for item in select.expressions:
             names = _declared(item, select, catalog, known)
@@ -56,13 +63,14 @@ def _fields(
     questions: Questions,
 ) -> list[exp.Expr]:
     struct = _struct_of(item)
-    star = item.find(exp.Star)
-    is_plain = star is not None and not any(star.args.get(key) for key in star.arg_types)
-    if struct is None or not is_plain:
+    if struct is None:
         return []
     if isinstance(struct, exp.Identifier) and folded(struct.name) in there:
         return []
-    names = declared or [name for name, _ in questions.about([item], select) or ()]
+    star = item.find(exp.Star)
+    is_whole = star is not None and not any(star.args.get(key) for key in star.arg_types)
+    names = declared if is_whole else []
+    names = names or [name for name, _ in questions.about([item], select) or ()]
     return [exp.alias_(_field(item, name), exp.to_identifier(name)) for name in names]
 
 

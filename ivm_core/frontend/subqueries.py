@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from ivm_core.frontend.aggregates import aggregate_calls, simplified
+from ivm_core.frontend.aggregates import aggregate_calls, simplified, text
 from ivm_core.frontend.grouping import aggregated
 from ivm_core.frontend.outer import Outer, of_no_rows, outer_columns, outer_names
 from ivm_core.frontend.scalars import internal
@@ -131,6 +131,11 @@ class Subqueries:
                 for part in list(call.iter_expressions()):
                     part.replace(self._replaced(part))
         return tree
+
+    def extracted_from_keys(self, keys: list[exp.Expr]) -> dict[str, exp.Expr]:
+        """What keys of GROUP BY become that have subqueries, by the text of the key."""
+        asking = {text(key): key for key in keys if has_subquery(key)}
+        return {known: self._replaced(key.copy()) for known, key in asking.items()}
 
     def _replaced(self, tree: exp.Expr) -> exp.Expr:
         found = self._first(tree)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.frontend.aggregates import aggregate_calls
+from ivm_core.frontend.aggregates import aggregate_calls, text
 from ivm_core.frontend.outer import outer_columns
 from ivm_core.frontend.scalars import internal
 from ivm_core.operators.sql import column, scalar_of, unchanged
@@ -31,6 +31,15 @@ def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
 def has_subquery(tree: exp.Expr) -> bool:
     """Whether a query stands in an expression."""
     return any(isinstance(node, exp.Query) for node in tree.walk())
+
+
+def replaced(tree: exp.Expr, by_text: Mapping[str, exp.Expr]) -> exp.Expr:
+    """The expression with parts of these texts replaced."""
+    if not by_text:
+        return tree
+    return tree.transform(
+        lambda node: by_text[text(node)].copy() if text(node) in by_text else node
+    )
 
 
 def bare(query: exp.Expr) -> exp.Expr:

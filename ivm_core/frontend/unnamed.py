@@ -43,6 +43,11 @@ def with_names(tree: exp.Expr) -> tuple[str, ...]:
 
 
 def _has_name(item: exp.Expr) -> bool:
+    bare = item
+    while isinstance(bare, exp.Dot):
+        bare = bare.this
+    if isinstance(item, exp.Dot) and not isinstance(bare, exp.Column | exp.Identifier):
+        return False
     return bool(item.output_name) and not isinstance(item.unnest(), exp.Literal | exp.Bracket)
 
 

@@ -94,6 +94,8 @@ CREATE VIEW alone AS SELECT s.* FROM t;
 CREATE VIEW beside AS SELECT id, t.s.*, id + 1 AS more FROM t WHERE s.a > 0;
 CREATE VIEW exploded AS SELECT id, i.* FROM t LATERAL VIEW explode(items) e AS i;
 CREATE VIEW parsed AS SELECT q.id, v.* FROM (SELECT id, from_json(j, 'page STRING, ms INT') AS v FROM t) AS q;
+CREATE VIEW longer AS SELECT id, struct(s.*, id AS c) AS s FROM t;
+CREATE VIEW shorter AS SELECT id, s.* EXCEPT (a) FROM t;
 CREATE VIEW newest AS SELECT id, r.* FROM (SELECT id, MAX(s) AS r FROM t GROUP BY id);
 CREATE VIEW common AS WITH c AS (SELECT id, struct(id AS x, s) AS v FROM t) SELECT v.*, v.s.* FROM c;
 -- tick: rows

@@ -62,5 +62,3 @@ SELECT * FROM (SELECT * FROM (SELECT t.id, u.id FROM t JOIN u ON t.id = u.id) q)
 FROM t |> TABLESAMPLE (10 PERCENT);
 -- refused: SqlError | GROUP BY of positions in a pipe
 FROM t |> AGGREGATE COUNT(*) AS n GROUP BY 1;
--- refused: Unsupported | a subquery in GROUP BY | AS key
-SELECT id, COUNT(*) AS n FROM t GROUP BY id, (SELECT MAX(y) FROM u);
