@@ -95,7 +95,8 @@ class ViewProgram:
     def shared(self) -> tuple[str, ...]:
         """The shared nodes that its stages read."""
         names = frozenset().union(*(stage.stage.body.relations for stage in self.stages))
-        return tuple(sorted(name for name in names if name.startswith(SHARED_PREFIX)))
+        own = {stage.stage.relation for stage in self.stages}
+        return tuple(sorted(name for name in names - own if name.startswith(SHARED_PREFIX)))
 
     @cached_property
     def column_types(self) -> dict[str, dict[str, DataType]]:
