@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.compile.common_types import with_common_types
 from ivm_core.compile.expansion import expand
+from ivm_core.compile.first_rows import keep_first_rows
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
@@ -152,7 +153,7 @@ def plan_view(
         if isinstance(node, Aggregate):
             # what an exact recompute of the whole query needs to know
             types.types(node.input, catalog)
-    expanded = expand(plan, lambda node: types.types(node, catalog))
+    expanded = expand(keep_first_rows(plan, catalog), lambda node: types.types(node, catalog))
     if expanded is not plan:
         expanded = optimise(expanded, catalog)
     return ViewPlan(plan, expanded)
