@@ -21,6 +21,13 @@ def view_metadata(
 ) -> dict[str, Any]:
     """What a tick did to a view."""
     view = summary.views[name]
+    steps = {each.step for each in explanation.steps}
+    shared = {
+        node: way
+        for each in summary.shared.values()
+        for node, way in each.ways.items()
+        if node in steps
+    }
     return {
         "tick": summary.tick,
         "logical_time": summary.logical_time.isoformat(),
@@ -37,7 +44,7 @@ def view_metadata(
         "plan_fingerprint": frontier.fingerprint,
         "frontier": {source: each.version for source, each in frontier.versions.items()},
         "ways": MetadataValue.md(
-            "\n".join(f"- `{node}`: {way}" for node, way in view.ways.items())
+            "\n".join(f"- `{node}`: {way}" for node, way in {**shared, **view.ways}.items())
         ),
         "compiled_sql": MetadataValue.md(sql_blocks(explanation.statements)),
         "dagster/row_count": view.rows,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ivm_core.plan.nodes import CLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.model.types import DataType
@@ -52,13 +52,8 @@ class _Place:
                     waiting += [] if key in taken else [stages[relation]]
 
 
-def common_nodes(
-    programs: Iterable[ViewProgram], known: Mapping[str, list[DataType]]
-) -> list[CommonNode]:
-    """What is in two or more programs, larger nodes first.
-
-    `known` has the types of what is shared already, by key.
-    """
+def common_nodes(programs: Iterable[ViewProgram], known: Collection[str]) -> list[CommonNode]:
+    """What is in two or more programs, larger nodes first; `known` are keys of shared nodes."""
     chosen: dict[str, _Place] = {}
     views = [_Place(program, program.stages[-1]) for program in programs]
     while True:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.compile.common_types import with_common_types
 from ivm_core.compile.expansion import expand
+from ivm_core.compile.first_rows import keep_first_rows
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
@@ -96,7 +97,8 @@ class ViewProgram:
     def shared(self) -> tuple[str, ...]:
         """The shared nodes that its stages read."""
         names = frozenset().union(*(stage.stage.body.relations for stage in self.stages))
-        return tuple(sorted(name for name in names if name.startswith(SHARED_PREFIX)))
+        own = {stage.stage.relation for stage in self.stages}
+        return tuple(sorted(name for name in names - own if name.startswith(SHARED_PREFIX)))
 
     @cached_property
     def column_types(self) -> dict[str, dict[str, DataType]]:
@@ -161,7 +163,7 @@ def plan_view(
         if isinstance(node, Aggregate):
             # what an exact recompute of the whole query needs to know
             types.types(node.input, catalog)
-    expanded = expand(plan, lambda node: types.types(node, catalog))
+    expanded = expand(keep_first_rows(plan, catalog), lambda node: types.types(node, catalog))
     if expanded is not plan:
         expanded = optimise(expanded, catalog)
     return ViewPlan(plan, expanded)

@@ -133,7 +133,9 @@ def steps_by_node(
         owners = [each for each in nodes if keys.of(each) == by_relation[relation]]
         owners = owners or [each for each in nodes if _signature(each) == _signature(top)]
         if not owners:
-            around = [each for each in plan.walk() if isinstance(each, Match | SetOperation | Top)]
+            # the first rows below a window are its own
+            kinds = (Windowed, Top) if isinstance(top, Top) else (Match, SetOperation, Top)
+            around = [each for each in plan.walk() if isinstance(each, kinds)]
             around = [each for each in around if bases[relation] <= each.relations]
             owners = [min(around, key=lambda each: len(each.text), default=plan)]
         for owner in owners:

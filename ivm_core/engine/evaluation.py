@@ -24,6 +24,7 @@ from ivm_core.engine.readings import Readings
 from ivm_core.engine.whole import ASKED_FOR, WholeRun
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
+from ivm_core.plan.nodes import Negated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,6 +152,14 @@ class ViewEvaluation:
     def knows_before(self, stage: StageProgram) -> bool:
         """Whether the stage's inputs are all there as they were; of some only the change is."""
         return stage.stage.body.relations.isdisjoint(self.unkept)
+
+    def is_insert_only(self, stage: StageProgram, dirty: frozenset[str]) -> bool:
+        """Whether the stage's body gains rows and loses none: no netted change of an input does."""
+        body = stage.stage.body
+        if dirty & set(self.inlined) or any(isinstance(each, Negated) for each in body.walk()):
+            return False
+        changes = [self.change(name) for name in dirty]
+        return all(change is not None and not change.deletions for change in changes)
 
     def has_gone_rows(self, name: str, upto: int) -> bool:
         """Whether the files of a relation may hold rows that are gone, up to a tick."""

@@ -163,7 +163,11 @@ class LowGearRun(StageRun):
 
     def _old_parts(self, parts: PartitionedStatements, reach: Reach) -> Rows:
         stored = parts.partition
-        values = {stored[key]: self._key_values[key] for key in stored if key in reach.keys}
+        changes = Fetcher(Reach(), self.relations, self.view.upto, self._change_table, {})
+        values = {
+            stored[key]: self._key_values[key] if key in self._key_values else changes.values(each)
+            for key, each in reach.keys.items()
+        }
         schema = weighted(self.stage.output)
         return LocalRows(self._limited(self._rows_trace(), schema, values), schema)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from ivm_core.compile.common_nodes import common_nodes
 from ivm_core.engine.definitions import SharedDefinition
 from ivm_core.model.names import SHARED_PREFIX
-from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -40,10 +39,7 @@ def share(
     names = dict.fromkeys((*history.views, *drafts))
     fresh = [name for name in names if name not in history.begun]
     programs = {name: catalog.program(name) for name in fresh}
-    known = {
-        name.removeprefix(SHARED_PREFIX): [each.type for each in parse_schema(node.schema)]
-        for name, node in history.shared.items()
-    }
+    known = [name.removeprefix(SHARED_PREFIX) for name in history.shared]
     shared = list(history.shared)
     made = []
     for node in reversed(common_nodes(programs.values(), known)):
@@ -60,6 +56,7 @@ def share(
         definition = catalog.definition(name)
         analyser = analyser_of(name)
         again = catalog.compile_view(name, definition.sql, shared, analyser, program.types)
-        if again.shared != definition.shared:
+        # a node of other types would not be the same, whatever its key says
+        if again.shared != definition.shared and again.schema.ddl == definition.schema:
             catalog.redraft(again, replace(definition, types=again.types, shared=again.shared))
     return made

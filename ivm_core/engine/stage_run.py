@@ -22,6 +22,7 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.partitioned import PartitionedStatements
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import text_of
+from ivm_core.operators.top import Candidates
 from ivm_core.plan.nodes import Kept
 from ivm_core.plan.partitioned import Partitioned
 
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
     from ivm_core.plan.nodes import Node
     from ivm_core.store.trace import Trace
+
+
+INSERT_ONLY = "insert-only"
+"""In the way of a stage: a rule was used that holds where no rows go."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,11 @@ class StageRun(ABC):
         if not self.view.hydrates:
             reads[state_name(aggregate.output, Form.OLD)] = self._old_state(aggregate, folded)
             if aggregate.is_extremal:
-                redone = self._redo(aggregate, folded, reads)
+                reads[bound_name(aggregate.output, Form.OLD)] = self._old_output(aggregate, folded)
+                if self._is_insert_only():
+                    self.way = f"delta, {INSERT_ONLY}"
+                else:
+                    redone = self._redo(aggregate, folded, reads)
         if redone:
             self.way = "delta, affected keys recomputed"
         relation = self.stage.stage.relation
@@ -161,7 +170,12 @@ class StageRun(ABC):
             if rows is not None:
                 self._emit(rows, self._inputs(rows, Reach()))
             return
+        is_insert_only = self._is_insert_only()
         if not parts.node.partition and self._is_settled_by_change(parts):
+            self.way = f"delta, {INSERT_ONLY}" if is_insert_only else self.way
+            return
+        if is_insert_only and Candidates.is_first(parts.node):
+            self._execute_growth(parts)
             return
         statement = self._rendered("parts", lambda: self._final(parts.change(self.lowering)))
         if statement is None:
@@ -173,9 +187,25 @@ class StageRun(ABC):
         reads[bound_name(parts.output, Form.OLD)] = self._old_parts(parts, reach)
         self._emit(statement, reads)
 
+    def _execute_growth(self, parts: PartitionedStatements) -> None:
+        """The first rows among those that there were and those that came."""
+        statement = self._rendered("growth", lambda: self._final(parts.growth(self.lowering)))
+        if statement is None:
+            return
+        self.way = f"delta, {INSERT_ONLY}"
+        finder = ReachFinder(self.view.catalog, self.dirty)
+        found = finder.of_parts(self.stage.stage.body, parts.node.partition).keys
+        known = {key: each for key, each in found.items() if not any(o.with_rows for o in each)}
+        reads = self._inputs(statement, self._reach())
+        reads[bound_name(parts.output, Form.OLD)] = self._old_parts(parts, Reach(keys=known))
+        self._emit(statement, reads)
+
+    def _is_insert_only(self) -> bool:
+        """Whether what the stage computes gains rows and loses none."""
+        return self.view.is_insert_only(self.stage, self.dirty)
+
     def _redo(self, aggregate: AggregateStatements, folded: Rows, reads: dict[str, Rows]) -> bool:
         """Recompute MIN and MAX of the groups where a deletion reaches them; whether there are."""
-        reads[bound_name(aggregate.output, Form.OLD)] = self._old_output(aggregate, folded)
         keys = self._reached_keys(aggregate, folded, reads)
         if keys is None:
             return False

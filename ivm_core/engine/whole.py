@@ -37,6 +37,10 @@ class WholeRun(HighGearRun):
         super().__init__(view, stage, dirty)
         self.way = "recomputed and compared"
 
+    def _is_insert_only(self) -> bool:
+        """Not asked: all rows are compared, as a reference for the rules."""
+        return False
+
     def _whole(self) -> Node | None:
         return self.stage.stage.body
 

@@ -4,6 +4,10 @@
 
 The rows after the tick are computed from all rows of the affected keys, by Spark's own operator;
 those before it are read from the node's own trace.
+
+Of the first rows in an order (`Top`), those behind them are not asked for while no rows go:
+
+    P(A + ΔA) = P(P(A) + ΔA)      for ΔA without deletions
 """
 
 from __future__ import annotations
@@ -103,18 +107,33 @@ class PartitionedStatements:
             return None
         types = rendering.types(self.node.input)
         source = rendering.render(self.node.input, Form.NEW)
-        old = relation(bound_name(self.output, Form.OLD))
-        before: exp.Query = select([column(name) for name in (*self.schema.names, WEIGHT)], old)
-        if self.node.partition:
-            before = _of_keys(before, delta.copy(), self.partition)
-            if source is not None:
-                same = {name: name for name in self.node.partition}
-                source = _of_keys(source, delta, same)
+        before = self._before(delta)
+        if self.node.partition and source is not None:
+            source = _of_keys(source, delta, {name: name for name in self.node.partition})
         if source is None:
             after = self._computed(_no_rows(types))
         else:
             after = self._computed(repeated(consolidated(source, types), types))
         return union_all([after, negated(before)])
+
+    def growth(self, rendering: Rendering) -> exp.Query | None:
+        """ΔP(A) = P(P(A) + ΔA) − P(A), of first rows and a change that takes no rows away."""
+        delta = rendering.render(self.node.input, Form.DELTA)
+        if delta is None:
+            return None
+        types = rendering.types(self.node.input)
+        before = self._before(delta)
+        pairs = zip(self.node.columns, self.schema.names, strict=True)
+        outputs: list[exp.Expr] = [named(column(stored), ours) for ours, stored in pairs]
+        known = union_all([select([*outputs, weight()], before.copy()), delta])
+        after = self._computed(repeated(consolidated(known, types), types))
+        return union_all([after, negated(before)])
+
+    def _before(self, delta: exp.Query) -> exp.Query:
+        """P(A), of the keys that the delta has."""
+        old = relation(bound_name(self.output, Form.OLD))
+        rows: exp.Query = select([column(name) for name in (*self.schema.names, WEIGHT)], old)
+        return _of_keys(rows, delta.copy(), self.partition) if self.node.partition else rows
 
     def _computed(self, source: exp.Query) -> exp.Query:
         """The node over plain rows, each of its rows once."""

@@ -82,8 +82,12 @@ class Candidates:
     @staticmethod
     def has_boundary(node: Partitioned) -> bool:
         """Whether one row is the last of the first ones."""
-        is_first = isinstance(node, Top) and node.limit is not None and not node.offset
-        return is_first and not node.partition
+        return Candidates.is_first(node) and not node.partition
+
+    @staticmethod
+    def is_first(node: Partitioned) -> bool:
+        """Whether the node's rows are the first ones of every part: what comes can only add."""
+        return isinstance(node, Top) and node.limit is not None and not node.offset
 
     @property
     def schema(self) -> Schema:
