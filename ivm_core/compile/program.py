@@ -7,13 +7,14 @@ kept with the definition, so that a flow opens, and a fingerprint is made, witho
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from ivm_core.compile.expansion import expand
+from ivm_core.compile.meaning import meaning
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import Stage, cut, physical_names
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from ivm_core.operators.accumulator import Accumulator
     from ivm_core.plan.scalar import Scalar
 
-PLAN_FORMAT = "1"
+PLAN_FORMAT = "2"
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,19 @@ class ViewProgram:
             found |= _booked(stage.stage.body, self.types)
         return found
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Identity of the view's meaning: equal for SQL that differs only in form."""
-        content = f"{PLAN_FORMAT}|{self.plan.text}|{self.schema.ddl}"
+        content = f"{PLAN_FORMAT}|{meaning(self.plan)}|{self.schema.ddl}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def called(self, name: str) -> ViewProgram:
+        """The same program for a view of another name; its inner relations keep theirs."""
+        if name == self.name:
+            return self
+        last = self.stages[-1]
+        own = replace(last, stage=replace(last.stage, relation=name))
+        return replace(self, name=name, stages=(*self.stages[:-1], own), rendered={})
 
 
 def compile_view(
@@ -108,8 +117,12 @@ def compile_view(
     catalog: Mapping[str, Schema],
     analyser: Analyser | None,
     known: Mapping[str, str] | None = None,
+    inner_name: str = "",
 ) -> ViewProgram:
-    """The program of a view; `known` is the type book of an earlier compilation."""
+    """The program of a view; `known` is the type book of an earlier compilation.
+
+    `inner_name` is what its inner relations are called after, if not after the view.
+    """
     types = TypeBook(analyser, known or {})
     plan = _with_common_types(parse(), catalog, types)
     # before pruning, so that a query that is read twice has one order
@@ -125,8 +138,8 @@ def compile_view(
     expanded = expand(plan, lambda node: types.types(node, catalog))
     if expanded is not plan:
         expanded = optimise(expanded, catalog)
-    for stage in cut(expanded, name):
-        program = _stage_program(stage, inner, types)
+    for stage in cut(expanded, name, inner_name):
+        program = _stage_program(stage, inner, types, f"view {name}")
         for node in stage.body.walk():
             if isinstance(node, Join | Filter | Project | UnionAll | Generate | Repeated):
                 types.types(node, inner)
@@ -154,7 +167,9 @@ def stage_catalog(program: ViewProgram, catalog: Mapping[str, Schema]) -> dict[s
     return {**catalog, **inner}
 
 
-def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook) -> StageProgram:
+def _stage_program(
+    stage: Stage, catalog: Mapping[str, Schema], types: TypeBook, where: str
+) -> StageProgram:
     body = types.types(stage.body, catalog)
     if stage.top is None or isinstance(stage.top, Kept):
         fields = tuple(Field(column, body[column]) for column in stage.columns)
@@ -171,7 +186,7 @@ def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook)
             call.function,
             None if call.argument is None else body[call.argument],
             physical,
-            f"view {stage.relation.split('#')[0]}",
+            where,
         )
         for call, physical in zip(aggregate.calls, names[len(aggregate.keys) :], strict=True)
     )
