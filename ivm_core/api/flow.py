@@ -374,7 +374,7 @@ class IncrementalFlow:
     @property
     def views(self) -> tuple[str, ...]:
         """Names of the views, in order of registration."""
-        return tuple(self._engine.history.views)
+        return tuple(self._engine.history.live_views)
 
     def source_columns(self, name: str) -> tuple[str, Schema, tuple[str, ...]]:
         """A source's own name, columns and primary key; `UnknownName` with what there is."""
@@ -406,7 +406,7 @@ class IncrementalFlow:
         history = self._engine_of.history
         return (
             f"IncrementalFlow({self._engine_of.layout.root.uri!r}, tick {history.tick}, "
-            f"{len(history.sources)} sources, {len(history.views)} views)"
+            f"{len(history.sources)} sources, {len(history.live_views)} views)"
         )
 
     @property

@@ -53,8 +53,11 @@ class Stage:
         return self.top.partition if isinstance(self.top, Partitioned) else ()
 
 
-def cut(plan: Node, view: str) -> tuple[Stage, ...]:
-    """The stages of a view in order; the last one is the view."""
+def cut(plan: Node, view: str, inner_name: str = "") -> tuple[Stage, ...]:
+    """The stages of a view in order; the last one is the view.
+
+    `inner_name` is what the others are called after, if not after the view.
+    """
     stages: list[Stage] = []
     done: dict[tuple[int, bool], Node] = {}
 
@@ -83,7 +86,7 @@ def cut(plan: Node, view: str) -> tuple[Stage, ...]:
         number = next((n for n, each in enumerate(stages) if _is_same(each.top, top)), None)
         if number is None:
             number = len(stages)
-            stages.append(Stage(f"{view}#{number + 1}", top.input, top, keeps))
+            stages.append(Stage(f"{inner_name or view}#{number + 1}", top.input, top, keeps))
         elif keeps:
             stages[number] = replace(stages[number], keeps_rows=True)
         return Output.named(stages[number].relation, columns)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from ivm_core.compile.program import ViewProgram, compile_view
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.frontend.sql import parse_view
-from ivm_core.model.errors import DuplicateName, InternalError, UnknownName, Unsupported
+from ivm_core.model.errors import (
+    DuplicateName,
+    InternalError,
+    UnknownName,
+    Unsupported,
+    UserError,
+)
 from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
 
@@ -27,7 +33,7 @@ class Catalog:
     def __init__(self, history: History) -> None:
         """Views are compiled when they are first asked for."""
         self._history = history
-        self._programs: dict[str, ViewProgram] = {}
+        self._programs: dict[str, tuple[ViewDefinition, ViewProgram]] = {}
         self._drafts: dict[str, ViewDefinition] = {}
 
     # --- names ---
@@ -80,32 +86,70 @@ class Catalog:
 
     def program(self, view: str) -> ViewProgram:
         """The compiled view; no Spark is needed for what was registered before."""
-        if view not in self._programs:
-            definition = self._history.views[view]
-            program = self._compile(view, definition.sql, None, definition.types)
-            if program.schema.ddl != definition.schema:
-                raise InternalError(
-                    f"view {view} compiles to ({program.schema.ddl}), "
-                    f"it was registered with ({definition.schema})"
-                )
-            self._programs[view] = program
-        return self._programs[view]
+        definition = self._drafts.get(view) or self._history.views[view]
+        known = self._programs.get(view)
+        if known is not None and known[0] is definition:
+            return known[1]
+        if known is not None and known[0] == definition:
+            program = known[1]
+        else:
+            program = self.compiled(definition)
+        self._programs[view] = (definition, program)
+        return program
+
+    def compiled(self, definition: ViewDefinition) -> ViewProgram:
+        """A definition that was registered, over the relations as they are defined now."""
+        view = definition.shadow_of or definition.name
+        program = self._compile(
+            view, definition.sql, None, definition.types, definition.kept_in
+        ).called(definition.name)
+        if program.schema.ddl != definition.schema:
+            raise InternalError(
+                f"view {definition.name} compiles to ({program.schema.ddl}), "
+                f"it was registered with ({definition.schema})"
+            )
+        return program
 
     def order(self, views: Iterable[str]) -> list[str]:
-        """The views and the views they read, inputs first."""
+        """The views and the views they read, inputs first; `UserError` for a circle."""
         ordered: dict[str, None] = {}
+        open_views: list[str] = []
 
         def visit(view: str) -> None:
             if view in ordered:
                 return
+            if view in open_views:
+                circle = " reads ".join((*open_views[open_views.index(view) :], view))
+                raise UserError(
+                    f"views read each other in a circle: {circle}",
+                    where=f"view {view}",
+                    fix="let one of them read something else",
+                )
+            open_views.append(view)
             for read in self.program(view).reads:
                 if read in self._history.views:
                     visit(read)
+            open_views.pop()
             ordered[view] = None
 
         for view in views:
             visit(view)
         return list(ordered)
+
+    def readers(self, view: str) -> list[str]:
+        """The views that read a view themselves."""
+        return [each for each in self._history.views if view in self.program(each).reads]
+
+    def downstream(self, views: Iterable[str]) -> list[str]:
+        """The views and all that read them, themselves or through other views."""
+        found: dict[str, None] = {}
+        waiting = list(views)
+        while waiting:
+            view = waiting.pop(0)
+            if view not in found:
+                found[view] = None
+                waiting += self.readers(view)
+        return list(found)
 
     def sources_of(self, views: Iterable[str]) -> frozenset[str]:
         """The sources that views read, themselves or through other views."""
@@ -114,8 +158,8 @@ class Catalog:
 
     def means_the_same(self, view: str, sql: str, analyser: SparkAnalyser) -> bool:
         """Whether a text is another way to write a stored view."""
-        again = self._compile(view, sql, analyser, {})
-        return again.fingerprint == self._history.views[view].fingerprint
+        again = self._compile(view, sql, analyser, {}, hidden=view)
+        return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
     def drafting(self) -> Iterator[dict[str, ViewDefinition]]:
@@ -135,9 +179,14 @@ class Catalog:
         analyser: SparkAnalyser,
         functions: Mapping[str, str],
         require: str = "",
-    ) -> None:
-        """Compile a new view and check that Spark understands its text as we do."""
-        program = self._compile(name, sql, analyser, {})
+        *,
+        folder: str = "",
+    ) -> ViewDefinition:
+        """Compile a view's definition and check that Spark understands its text as we do.
+
+        `folder` is where it is kept, and what its inner nodes are called after, if not its name.
+        """
+        program = self._compile(name, sql, analyser, {}, folder, hidden=name)
         theirs = self._ask_spark(sql, analyser, program.reads)
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
@@ -148,18 +197,38 @@ class Catalog:
                 reason=f"it was read as ({ours.ddl}), Spark reads it as ({theirs.ddl})",
                 rewrite="name every column with AS, and write the construct in another way",
             )
-        self._programs[name] = program
-        self._drafts[name] = ViewDefinition(
-            name, sql, ours.ddl, program.types, program.fingerprint, functions, require
+        definition = ViewDefinition(
+            name, sql, ours.ddl, program.types, program.fingerprint, functions, require, folder
         )
+        self._programs[name] = (definition, program)
+        self._drafts[name] = definition
+        return definition
+
+    def again(self, view: str, analyser: SparkAnalyser) -> ViewProgram:
+        """A stored view's text compiled anew, over the relations as they are drafted."""
+        definition = self._history.views[view]
+        name = definition.shadow_of or view
+        program = self._compile(name, definition.sql, analyser, {}, definition.kept_in, hidden=name)
+        self._ask_spark(definition.sql, analyser, program.reads)
+        return program.called(view)
 
     def _compile(
-        self, name: str, sql: str, analyser: SparkAnalyser | None, known: Mapping[str, str]
+        self,
+        name: str,
+        sql: str,
+        analyser: SparkAnalyser | None,
+        known: Mapping[str, str],
+        inner_name: str = "",
+        hidden: str = "",
     ) -> ViewProgram:
+        """`hidden` is a view that the text can't read."""
         schemas = self.schemas()
+        for each, view in self._history.views.items():
+            if view.shadow_of or each == hidden:
+                del schemas[each]
         judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
         parsed = parse_view(sql, schemas, f"view {name}", judge)
-        return compile_view(name, sql, lambda: parsed.plan, schemas, analyser, known)
+        return compile_view(name, sql, lambda: parsed.plan, schemas, analyser, known, inner_name)
 
     def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
         """The columns of the user's own text; its errors are Spark's."""

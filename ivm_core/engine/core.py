@@ -60,12 +60,12 @@ class Engine:
         self, root: Location, spark: SparkSession | None, *, read_only: bool = False
     ) -> None:
         """Open the flow at a location, or make one where there is nothing; `read_only`: neither."""
-        self.layout = Layout(root)
+        self.history = History()
+        self.layout = Layout(root, self.history.rows_folder)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
-        self.history = History()
         self.history.catch_up(self.log.entries)
         self.catalog = Catalog(self.history)
         self.followed = FollowedTables(self.history)

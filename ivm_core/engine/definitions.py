@@ -69,11 +69,32 @@ class ViewDefinition:
     """Fingerprints of the registered functions that it calls."""
     require: str = ""
     """What the view must be, `incremental`, or else it isn't registered; empty for anything."""
+    folder: str = ""
+    """What its inner nodes are called and kept under, if not the view's name."""
+    rows_folder: str = ""
+    """Where its rows are, if not in that folder."""
+    shadow_of: str = ""
+    """The view whose next definition this is, if it is one that is prepared beside it."""
+
+    @property
+    def kept_in(self) -> str:
+        """The folder of its inner nodes."""
+        return self.folder or self.name
+
+    @property
+    def rows_in(self) -> str:
+        """The folder of its rows."""
+        return self.rows_folder or self.kept_in
 
     @property
     def body(self) -> dict[str, Any]:
         """As the tick log stores it."""
-        required = {"require": self.require} if self.require else {}
+        more = {
+            "require": self.require,
+            "folder": self.folder,
+            "rows_folder": self.rows_folder,
+            "shadow_of": self.shadow_of,
+        }
         return {
             "name": self.name,
             "sql": self.sql,
@@ -81,7 +102,7 @@ class ViewDefinition:
             "types": dict(self.types),
             "fingerprint": self.fingerprint,
             "functions": dict(self.functions),
-            **required,
+            **{key: value for key, value in more.items() if value},
         }
 
     @classmethod
@@ -95,4 +116,7 @@ class ViewDefinition:
             body["fingerprint"],
             dict(body.get("functions", {})),
             body.get("require", ""),
+            body.get("folder", ""),
+            body.get("rows_folder", ""),
+            body.get("shadow_of", ""),
         )

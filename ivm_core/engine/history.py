@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SourceDefinition, ViewDefinition
 from ivm_core.model.errors import InternalError
+from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.store.trace_files import Committed
 
 if TYPE_CHECKING:
@@ -27,12 +28,26 @@ class ViewState:
     rows: int = 0
 
 
+@dataclass(frozen=True)
+class Generation:
+    """A view's columns from one tick on, and where its rows are since."""
+
+    first_tick: int
+    folder: str
+    schema: Schema
+
+
 @dataclass
 class History:
     """The flow as its log tells it."""
 
     sources: dict[str, SourceDefinition] = field(default_factory=dict)
     views: dict[str, ViewDefinition] = field(default_factory=dict)
+    """By name; the next definitions of views, prepared beside them, are among them."""
+    generations: dict[str, list[Generation]] = field(default_factory=dict)
+    """Views: one more for every definition that gave them other columns."""
+    folders: set[str] = field(default_factory=set)
+    """Folders of views, those of dropped ones too: none is used twice."""
     committed: Committed = field(default_factory=Committed)
     commits: dict[int, dict[str, Any]] = field(default_factory=dict)
     states: dict[str, ViewState] = field(default_factory=dict)
@@ -48,6 +63,8 @@ class History:
     batches: dict[str, int] = field(default_factory=dict)
     """Batch ids of producers and the tick that took them."""
     pending: Entry | None = None
+    _provisional: set[str] = field(default_factory=set)
+    """Next definitions that are there for the pending tick alone, until it is committed."""
     epoch: int = 0
     read: int = 0
 
@@ -83,16 +100,78 @@ class History:
         elif entry.kind == "view":
             view = ViewDefinition.parse(entry.body)
             self._refuse_second(view.name)
-            self.views[view.name] = view
-            self.states[view.name] = ViewState()
+            self._declare(view)
         elif entry.kind == "intent":
-            self.pending = entry
+            self._intend(entry)
         elif entry.kind == "abort":
             self.pending = None
+            self._forget(self._provisional)
         elif entry.kind == "commit":
             self._commit(entry)
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
+
+    # --- definitions ---
+
+    @property
+    def live_views(self) -> list[str]:
+        """Names of the views without what is prepared beside them."""
+        return [name for name, view in self.views.items() if not view.shadow_of]
+
+    def shadow(self, view: str) -> ViewDefinition | None:
+        """The next definition of a view that is prepared beside it, if there is one."""
+        found = (each for each in self.views.values() if each.shadow_of == view)
+        return next((each for each in found if each.name not in self._provisional), None)
+
+    def generation(self, view: str, at: int | None = None) -> Generation:
+        """A view as it was at a tick; as it is for None."""
+        found = self.generations[view]
+        return next((g for g in reversed(found) if at is None or g.first_tick <= at), found[0])
+
+    def rows_folder(self, view: str) -> str:
+        """Where a view's rows are."""
+        known = self.views.get(view)
+        return view if known is None else known.rows_in
+
+    def free_folder(self, name: str) -> str:
+        """A folder for a view that no view has or had."""
+        folder, number = name, 1
+        while folder.casefold() in self.folders:
+            number += 1
+            folder = f"{name}@{number}"
+        return folder
+
+    def _declare(self, view: ViewDefinition) -> None:
+        self.views[view.name] = view
+        self.states[view.name] = ViewState()
+        self.generations[view.name] = [Generation(0, view.rows_in, parse_schema(view.schema))]
+        self.folders |= {view.kept_in.casefold(), view.rows_in.casefold()}
+
+    def _forget(self, views: Iterable[str]) -> None:
+        for view in list(views):
+            for part in (self.views, self.states, self.generations, self.first_deletion):
+                part.pop(view, None)
+            self._provisional.discard(view)
+
+    def _intend(self, entry: Entry) -> None:
+        self.pending = entry
+        for body in entry.body.get("altered", {}).values():
+            shadow = shadow_of(ViewDefinition.parse(body))
+            if shadow.name not in self.views:
+                self._declare(shadow)
+                self._provisional.add(shadow.name)
+
+    def _swap(self, tick: int, view: ViewDefinition) -> None:
+        """The next definition takes the place of the one before."""
+        generation = self.generation(view.name)
+        if generation.folder != view.rows_in:
+            schema = parse_schema(view.schema)
+            self.generations[view.name].append(Generation(tick, view.rows_in, schema))
+            gone = self.first_deletion.get(view.kept_in)
+            if gone is not None:
+                self.first_deletion[view.name] = min(gone, self.first_deletion.get(view.name, gone))
+        self.views[view.name] = view
+        self._forget([view.kept_in])
 
     def _refuse_second(self, name: str) -> None:
         if name in self.sources or name in self.views:
@@ -119,3 +198,10 @@ class History:
         self.pins_at[entry.tick] = self.pins
         if body.get("batch_id"):
             self.batches[body["batch_id"]] = entry.tick
+        for altered in body.get("altered", {}).values():
+            self._swap(entry.tick, ViewDefinition.parse(altered))
+
+
+def shadow_of(view: ViewDefinition) -> ViewDefinition:
+    """A view's next definition, as it is prepared beside the view under its folder's name."""
+    return replace(view, name=view.kept_in, folder="", rows_folder="", shadow_of=view.name)
