@@ -1,8 +1,9 @@
 """What a plan means, apart from how it was written: the same text for plans that differ in form.
 
-Aliases of tables and names of inner columns are left out; the inputs of a join, its conditions and
-those of a WHERE are put in an order of their own. Two plans that differ in nothing else give the
-same rows. Plans with different texts may still mean the same: nothing is concluded from that.
+Aliases of tables, names of inner columns and projections that only rename are left out; the inputs
+of a join, its conditions and those of a WHERE are put in an order of their own. Two plans that
+differ in nothing else give the same rows. Plans with different texts may still mean the same:
+nothing is concluded from that.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class _Meanings:
         if isinstance(node, Filter):
             return self._filter(node)
         below, names = self.of(node.inputs[0])
+        if isinstance(node, Project) and all(scalar.is_column for _, scalar in node.outputs):
+            return below, {name: names[scalar.column] for name, scalar in node.outputs}
         if isinstance(node, Project):
             outputs = ", ".join(_text(scalar, names) for _, scalar in node.outputs)
             return f"project({outputs}; {below})", _numbered(node.columns)

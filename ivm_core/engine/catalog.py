@@ -71,7 +71,8 @@ class Catalog:
         found = self.stored_name(name) if isinstance(name, str) else None
         if found is None or found not in among:
             there = ", ".join(among) or "none"
-            fix = f"{did_you_mean(name, among)}the {kind}s are: {there}"
+            gone = self._history.gone.get(name, "") if isinstance(name, str) else ""
+            fix = f"{gone}{did_you_mean(name, among)}the {kind}s are: {there}"
             raise UnknownName(f"there is no {kind} {name!r}", fix=fix)
         return found
 
@@ -162,15 +163,19 @@ class Catalog:
         return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
-    def drafting(self) -> Iterator[dict[str, ViewDefinition]]:
+    def drafting(
+        self, drafts: Mapping[str, ViewDefinition] | None = None
+    ) -> Iterator[dict[str, ViewDefinition]]:
         """Views that are drafted within can be read by the next; afterwards they are forgotten."""
+        outer = self._drafts
+        self._drafts = {**outer, **(drafts or {})}
         try:
             yield self._drafts
         finally:
             for name in self._drafts:
                 if name not in self._history.views:
                     self._programs.pop(name, None)
-            self._drafts = {}
+            self._drafts = outer
 
     def draft(
         self,
@@ -204,12 +209,13 @@ class Catalog:
         self._drafts[name] = definition
         return definition
 
-    def again(self, view: str, analyser: SparkAnalyser) -> ViewProgram:
-        """A stored view's text compiled anew, over the relations as they are drafted."""
+    def again(self, view: str, analyser: SparkAnalyser, sql: str | None = None) -> ViewProgram:
+        """A stored view, or another text of it, compiled over the drafted relations."""
         definition = self._history.views[view]
         name = definition.shadow_of or view
-        program = self._compile(name, definition.sql, analyser, {}, definition.kept_in, hidden=name)
-        self._ask_spark(definition.sql, analyser, program.reads)
+        text = definition.sql if sql is None else sql
+        program = self._compile(name, text, analyser, {}, definition.kept_in, hidden=name)
+        self._ask_spark(text, analyser, program.reads)
         return program.called(view)
 
     def _compile(

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.certificate import certificate, summary_of
+from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
 from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
@@ -25,6 +26,7 @@ from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.staging import Staged, Staging
+from ivm_core.engine.swapping import Difference, Swap
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
     DefinitionConflict,
@@ -74,6 +76,8 @@ class Engine:
         self._gears: Gears | None = None
         self._lock = WriterLock(root)
         self._epoch: int | None = None
+        self.differences: dict[str, Difference] = {}
+        """What the newest tick that changed definitions made of the rows of those views."""
 
     # --- parts ---
 
@@ -159,12 +163,14 @@ class Engine:
             return
         stored = self.history.views[taken]
         is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
-            taken, sql, self._analyser(name)
+            taken, sql, self.analyser(name)
         )
         if not is_same or stored.require != require:
             raise DefinitionConflict(
                 f"view {name} is declared differently in this flow",
                 where=f"view {name}",
+                fix=f"give the stored definition, change it with flow.alter_view({taken!r}, …), or "
+                "register the new one under another name",
                 stored=_declared(stored.sql, stored.require),
                 given=_declared(sql, require),
             )
@@ -172,16 +178,19 @@ class Engine:
     def draft(self, name: str, sql: str, require: str = "") -> None:
         """Compile a view as a draft of the catalog; raises what keeps it from being declared."""
         functions = self.functions.called_in(sql)
-        self.catalog.draft(name, sql, self._analyser(name), functions, require)
+        free = self.history.free_folder(name)
+        folder = "" if free == name else free
+        self.catalog.draft(name, sql, self.analyser(name), functions, require, folder=folder)
         refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
 
-    def _analyser(self, view: str) -> SparkAnalyser:
+    def analyser(self, view: str) -> SparkAnalyser:
+        """Spark's judgement of a view's text."""
         return SparkAnalyser(self.gears, f"view {view}")
 
-    def adopt(self, entry: Entry) -> None:
-        """Take a definition from another flow's log as it stands, for a replay."""
+    def append(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Put a definition, or a change of definitions, into the log as it stands."""
         self.begin_writing()
-        self._append(entry.kind, self.history.tick, entry.body)
+        self._append(kind, self.history.tick, body)
 
     def add_function(self, function: Function) -> None:
         """Make a function known to views."""
@@ -250,15 +259,20 @@ class Engine:
         batch_id: str | None = None,
         pins: Mapping[str, dict[str, Any]] | None = None,
         hydrate: bool = False,
+        altered: Iterable[ViewDefinition] = (),
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
+        `altered` are next definitions of views; all that reads those views is in the step too.
         """
         started = time.perf_counter()
         self.begin_writing()
-        selected = self._selected(views)
-        self._check_functions(selected)
+        nexts = {each.name: each for each in altered}
+        with self.catalog.drafting(nexts):
+            selected = self._selected(self.catalog.downstream(nexts) if nexts else views)
+            needed = self.catalog.sources_of(selected)
+        self.functions.check(nexts.get(view) or self.history.views[view] for view in selected)
         if batch_id is not None and batch_id in self.history.batches:
             tick = self.history.batches[batch_id]
             note = f"batch {batch_id} was taken by tick {tick} already"
@@ -267,7 +281,6 @@ class Engine:
         moment = self._logical_time(logical_time)
         notes: list[str] = []
         if pull or hydrate:
-            needed = self.catalog.sources_of(selected)
             pins, notes = self.followed.newest(needed, only_unread=not pull)
         staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
         try:
@@ -277,9 +290,10 @@ class Engine:
                 "logical_time": moment.isoformat(),
                 "pins": {**self.history.pins, **(pins or {})},
                 "staged": {name: change.count for name, change in staged.items() if change},
-                "views": selected,
+                "views": [nexts[v].kept_in if v in nexts else v for v in selected],
                 "batch_id": batch_id,
                 "notes": notes,
+                **({"altered": {name: each.body for name, each in nexts.items()}} if nexts else {}),
             }
             self._append("intent", tick, intent)
         except BaseException:
@@ -307,8 +321,11 @@ class Engine:
         recovered: bool = False,
     ) -> StepSummary:
         """Evaluate and commit, or abort; a tick that ends otherwise stays pending."""
+        parsed = [ViewDefinition.parse(body) for body in intent.get("altered", {}).values()]
+        nexts = {each.name: each for each in parsed}
         try:
-            self._evaluate(tick, intent, staged, started, recovered=recovered)
+            with self.catalog.drafting(nexts):
+                self._evaluate(tick, intent, staged, nexts, started, recovered=recovered)
         except BaseException:
             if self.history.pending is not None:
                 self._epoch_is_spent()  # and the next write begins by finishing this tick
@@ -332,12 +349,14 @@ class Engine:
         tick: int,
         intent: Mapping[str, Any],
         staged: Mapping[str, Staged | None],
+        nexts: Mapping[str, ViewDefinition],
         started: float,
         *,
         recovered: bool = False,
     ) -> None:
         moment = datetime.fromisoformat(intent["logical_time"])
-        relations = self._relations(tick, moment, intent["pins"])
+        swaps = {each.kept_in: each for each in nexts.values()}
+        relations = self.relations(tick, moment, intent["pins"], nexts.values())
         for name, change in staged.items():
             relations.produced[name] = None if change is None else change.change
         statements = self._gears.statements if self._gears else 0
@@ -355,7 +374,12 @@ class Engine:
                     upto,
                     by_difference=self.by_difference,
                 )
-                results[view] = evaluation.run()
+                result = evaluation.run()
+                if view in swaps:
+                    name = swaps[view].name
+                    result, self.differences[name] = Swap(relations, swaps[view]).run(result)
+                    view = name
+                results[view] = result
         except Exception as error:
             self._abort(tick, error)
             if isinstance(error, IvmError):
@@ -381,14 +405,21 @@ class Engine:
                 "evaluate": (evaluated - prepared) * 1000,
             },
             recovered=recovered,
-            programs={view: self.catalog.program(view) for view in intent["views"]},
+            programs={view: self.catalog.program(view) for view in results},
         )
         self._append("commit", tick, body)
 
-    def _relations(
-        self, tick: int, moment: datetime, pins: Mapping[str, dict[str, Any]]
+    def relations(
+        self,
+        tick: int,
+        moment: datetime,
+        pins: Mapping[str, dict[str, Any]],
+        nexts: Iterable[ViewDefinition] = (),
     ) -> TickRelations:
+        """What a tick reads, with the next definitions of some views."""
         schemas = self.catalog.schemas()
+        renewed = {each.name: each.kept_in for each in nexts}
+        schemas |= {view: schemas[shadow] for view, shadow in renewed.items()}
         for view in self.history.views:
             for stage in self.catalog.program(view).stages[:-1]:
                 schemas[stage.stage.relation] = stage.output
@@ -402,6 +433,7 @@ class Engine:
             self._writing(),
             moment,
             pins,
+            renewed=renewed,
         )
 
     def _pull(

@@ -13,7 +13,7 @@ from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.store.trace_files import Committed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ivm_core.store.ticklog import Entry
 
@@ -62,6 +62,8 @@ class History:
     """What the steps of views took lately."""
     batches: dict[str, int] = field(default_factory=dict)
     """Batch ids of producers and the tick that took them."""
+    gone: dict[str, str] = field(default_factory=dict)
+    """Views that were dropped or renamed, and what became of them, for messages."""
     pending: Entry | None = None
     _provisional: set[str] = field(default_factory=set)
     """Next definitions that are there for the pending tick alone, until it is committed."""
@@ -101,6 +103,12 @@ class History:
             view = ViewDefinition.parse(entry.body)
             self._refuse_second(view.name)
             self._declare(view)
+        elif entry.kind == "drop":
+            self._forget(entry.body["names"])
+            fate = f"it was dropped after tick {entry.tick}; "
+            self.gone |= dict.fromkeys(entry.body["names"], fate)
+        elif entry.kind == "rename":
+            self._rename(entry.body)
         elif entry.kind == "intent":
             self._intend(entry)
         elif entry.kind == "abort":
@@ -133,10 +141,10 @@ class History:
         known = self.views.get(view)
         return view if known is None else known.rows_in
 
-    def free_folder(self, name: str) -> str:
-        """A folder for a view that no view has or had."""
+    def free_folder(self, name: str, *, for_shadow: bool = False) -> str:
+        """A folder for a view that no view has or had; that of a shadow is no view's name."""
         folder, number = name, 1
-        while folder.casefold() in self.folders:
+        while folder.casefold() in self.folders or (for_shadow and number == 1):
             number += 1
             folder = f"{name}@{number}"
         return folder
@@ -173,6 +181,29 @@ class History:
         self.views[view.name] = view
         self._forget([view.kept_in])
 
+    def _rename(self, body: Mapping[str, Any]) -> None:
+        old, view = body["old"], ViewDefinition.parse(body["view"])
+        self.gone[old] = f"it is called {view.name} now; "
+        self.views = {view.name if name == old else name: each for name, each in self.views.items()}
+        self.views[view.name] = view
+        self.states[view.name] = self.states.pop(old)
+        self.generations[view.name] = self.generations.pop(old)
+        if old in self.first_deletion:
+            self.first_deletion[view.name] = self.first_deletion.pop(old)
+        for reader in map(ViewDefinition.parse, body["readers"]):
+            self.views[reader.name] = reader
+        if body["shadow"]:
+            shadow = self.views[body["shadow"]]
+            self.views[shadow.name] = replace(shadow, shadow_of=view.name)
+        for tick, commit in self.commits.items():
+            if old in commit["views"]:
+                views = with_key(commit["views"], old, view.name)
+                views[view.name] = {
+                    **views[view.name],
+                    "ways": with_key(views[view.name]["ways"], old, view.name),
+                }
+                self.commits[tick] = {**commit, "views": views}
+
     def _refuse_second(self, name: str) -> None:
         if name in self.sources or name in self.views:
             raise InternalError(f"the tick log declares {name} twice")
@@ -200,6 +231,11 @@ class History:
             self.batches[body["batch_id"]] = entry.tick
         for altered in body.get("altered", {}).values():
             self._swap(entry.tick, ViewDefinition.parse(altered))
+
+
+def with_key(found: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The mapping with one of its keys renamed."""
+    return {new if name == old else name: each for name, each in found.items()}
 
 
 def shadow_of(view: ViewDefinition) -> ViewDefinition:

@@ -81,7 +81,8 @@ class Reader:
             if stored.casefold() == wanted:
                 return stored, schema
         there = ", ".join(schemas) or "none"
-        fix = f"{did_you_mean(name, schemas)}there are: {there}"
+        gone = self._engine.history.gone.get(name, "") if isinstance(name, str) else ""
+        fix = f"{gone}{did_you_mean(name, schemas)}there are: {there}"
         raise UnknownName(f"there is no view or source {name!r}", fix=fix)
 
     def trace(self, name: str, at: int) -> tuple[Trace, Schema]:

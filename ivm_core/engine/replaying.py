@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ivm_core.engine.definitions import FED
+from ivm_core.engine.definitions import FED, ViewDefinition
 from ivm_core.engine.functions import Functions
 from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed
 from ivm_core.model.names import WEIGHT
@@ -18,6 +18,9 @@ from ivm_core.store.location import Location
 if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
+
+DEFINING = ("source", "view", "drop", "rename")
+"""Entries of the tick log that say what the flow is made of."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
 def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[ReplayedDelta]:
     found: list[ReplayedDelta] = []
     for entry in engine.log.entries:
-        if entry.kind in ("source", "view"):
-            shadow.adopt(entry)
+        if entry.kind in DEFINING:
+            shadow.append(entry.kind, entry.body)
         elif entry.kind == "commit" and entry.tick <= last:
             try:
                 _tick(engine, shadow, entry)
@@ -108,6 +111,7 @@ def _tick(engine: Engine, shadow: Engine, entry: Entry) -> None:
         batches,
         pull=False,
         views=list(body["views"]),
+        altered=[ViewDefinition.parse(each) for each in body.get("altered", {}).values()],
         logical_time=datetime.fromisoformat(body["logical_time"]),
         pins=body["pins"],
     )

@@ -60,6 +60,7 @@ class Watch(Generic[B]):
         deadline = None if self._wait is None else time.monotonic() + self._wait
         while True:
             self._engine.refresh()
+            self.view, _ = self._reader.relation(self.view)
             while self.since < self._engine.history.tick:
                 tick = self.since + 1
                 table = self._changes(tick)

@@ -24,6 +24,10 @@ from tests.compile.plans import optimised
             "SELECT a.x FROM a JOIN b ON a.x = b.x AND a.y = b.y",
             "SELECT a.x FROM a, b WHERE b.y = a.y AND b.x = a.x",
         ),
+        (
+            "SELECT a.x, b.z FROM a JOIN b ON a.x = b.x",
+            "WITH q AS (SELECT z AS p, x AS r FROM b) SELECT a.x, q.p AS z FROM q, a WHERE a.x = r",
+        ),
         ("SELECT x FROM a WHERE x > 1 AND y < 2", "SELECT x FROM a WHERE y < 2 AND x > 1"),
         (
             "SELECT s, SUM(x) AS n FROM a GROUP BY s HAVING COUNT(*) > 1",
