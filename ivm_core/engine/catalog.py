@@ -17,8 +17,14 @@ from ivm_core.compile.stages import SharedNode
 from ivm_core.compile.type_book import TypeBook
 from ivm_core.engine.definitions import SharedDefinition, ViewDefinition
 from ivm_core.frontend.sql import parse_view
-from ivm_core.model.errors import DuplicateName, InternalError, UnknownName, Unsupported
-from ivm_core.model.names import SHARED_PREFIX, did_you_mean
+from ivm_core.model.errors import (
+    DuplicateName,
+    InternalError,
+    UnknownName,
+    Unsupported,
+    UserError,
+)
+from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ class Catalog:
         """Views are compiled when they are first asked for."""
         self._history = history
         self._programs: dict[str, tuple[ViewDefinition | SharedDefinition, ViewProgram]] = {}
-        self._plans: dict[str, ViewPlan] = {}
+        self._plans: dict[str, tuple[dict[str, Schema | None], ViewPlan]] = {}
         self._drafts: dict[str, ViewDefinition] = {}
         self._shared_drafts: dict[str, SharedDefinition] = {}
 
@@ -76,7 +82,8 @@ class Catalog:
         found = self.stored_name(name) if isinstance(name, str) else None
         if found is None or found not in among:
             there = ", ".join(among) or "none"
-            fix = f"{did_you_mean(name, among)}the {kind}s are: {there}"
+            gone = self._history.gone.get(name, "") if isinstance(name, str) else ""
+            fix = f"{gone}{did_you_mean(name, among)}the {kind}s are: {there}"
             raise UnknownName(f"there is no {kind} {name!r}", fix=fix)
         return found
 
@@ -98,19 +105,34 @@ class Catalog:
         """The compiled view or shared node; no Spark is needed for what was registered before."""
         definition = self._shared().get(name) or self.definition(name)
         known = self._programs.get(name)
-        if known is None or (known[0] is not definition and known[0] != definition):
-            is_view = isinstance(definition, ViewDefinition)
-            compiled = self.compile_view if is_view else self.compile_shared
-            sql, shared, types = definition.sql, definition.shared, definition.types
-            program = compiled(name, sql, shared, None, types)
-            if program.schema.ddl != definition.schema:
-                raise InternalError(
-                    f"{name} compiles to ({program.schema.ddl}), "
-                    f"it was registered with ({definition.schema})"
-                )
-            known = (definition, program)
-        self._programs[name] = (definition, known[1])
-        return known[1]
+        if known is not None and known[0] is definition:
+            return known[1]
+        if known is not None and known[0] == definition:
+            program = known[1]
+        else:
+            program = self.compiled(definition)
+        self._programs[name] = (definition, program)
+        return program
+
+    def compiled(self, definition: ViewDefinition | SharedDefinition) -> ViewProgram:
+        """What was registered, over the relations as they are defined now."""
+        if isinstance(definition, SharedDefinition):
+            program = self.compile_shared(definition, None)
+        else:
+            program = self.compile_view(
+                definition.shadow_of or definition.name,
+                definition.sql,
+                definition.shared,
+                None,
+                definition.types,
+                definition.kept_in,
+            ).called(definition.name)
+        if program.schema.ddl != definition.schema:
+            raise InternalError(
+                f"{definition.name} compiles to ({program.schema.ddl}), "
+                f"it was registered with ({definition.schema})"
+            )
+        return program
 
     def definition(self, view: str) -> ViewDefinition:
         """What is stored of a view, or will be."""
@@ -129,7 +151,7 @@ class Catalog:
         visit(view)
         return list(ordered.values())
 
-    def readers(self, shared: str) -> list[str]:
+    def sharers(self, shared: str) -> list[str]:
         """The views that read a shared node, themselves or through another one."""
         nodes = self._history.shared
 
@@ -139,25 +161,50 @@ class Catalog:
         return [name for name, view in self._history.views.items() if reads(view.shared)]
 
     def order(self, views: Iterable[str]) -> list[str]:
-        """The views and the views they read, inputs first."""
+        """The views and the views they read, inputs first; `UserError` for a circle."""
         return [name for name in self.schedule(views) if name in self._history.views]
 
     def schedule(self, views: Iterable[str]) -> list[str]:
         """The same with the shared nodes that they read."""
         ordered: dict[str, None] = {}
+        open_views: list[str] = []
 
         def visit(name: str) -> None:
             if name in ordered:
                 return
+            if name in open_views:
+                circle = " reads ".join((*open_views[open_views.index(name) :], name))
+                raise UserError(
+                    f"views read each other in a circle: {circle}",
+                    where=f"view {name}",
+                    fix="let one of them read something else",
+                )
+            open_views.append(name)
             program = self.program(name)
             for read in (*program.reads, *program.shared):
                 if read not in self._history.sources:
                     visit(read)
+            open_views.pop()
             ordered[name] = None
 
         for view in views:
             visit(view)
         return list(ordered)
+
+    def readers(self, view: str) -> list[str]:
+        """The views that read a view themselves."""
+        return [each for each in self._history.views if view in self.program(each).reads]
+
+    def downstream(self, views: Iterable[str]) -> list[str]:
+        """The views and all that read them, themselves or through other views."""
+        found: dict[str, None] = {}
+        waiting = list(views)
+        while waiting:
+            view = waiting.pop(0)
+            if view not in found:
+                found[view] = None
+                waiting += self.readers(view)
+        return list(found)
 
     def sources_of(self, views: Iterable[str]) -> frozenset[str]:
         """The sources that views read, themselves or through other views."""
@@ -166,20 +213,25 @@ class Catalog:
 
     def means_the_same(self, view: str, sql: str, analyser: SparkAnalyser) -> bool:
         """Whether a text is another way to write a stored view."""
-        again = self.compile_view(view, sql, (), analyser, {})
-        return again.fingerprint == self._history.views[view].fingerprint
+        again = self.compile_view(view, sql, (), analyser, {}, hidden=view)
+        return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
-    def drafting(self) -> Iterator[dict[str, ViewDefinition]]:
+    def drafting(
+        self, drafts: Mapping[str, ViewDefinition] | None = None
+    ) -> Iterator[dict[str, ViewDefinition]]:
         """Views that are drafted within can be read by the next; afterwards they are forgotten."""
+        outer, outer_shared = self._drafts, self._shared_drafts
+        self._drafts = {**outer, **(drafts or {})}
+        self._shared_drafts = dict(outer_shared)
         try:
             yield self._drafts
         finally:
             for name in (*self._drafts, *self._shared_drafts):
                 if name not in self._history.views and name not in self._history.shared:
                     self._programs.pop(name, None)
-            self._drafts = {}
-            self._shared_drafts = {}
+            self._drafts = outer
+            self._shared_drafts = outer_shared
             self._plans = {}
 
     def draft(
@@ -189,10 +241,15 @@ class Catalog:
         analyser: SparkAnalyser,
         functions: Mapping[str, str],
         require: str = "",
-    ) -> None:
-        """Compile a new view and check that Spark understands its text as we do."""
-        program = self.compile_view(name, sql, (), analyser, {})
-        theirs = self._ask_spark(sql, analyser, program.reads)
+        *,
+        folder: str = "",
+    ) -> ViewDefinition:
+        """Compile a view's definition and check that Spark understands its text as we do.
+
+        `folder` is where it is kept, and what its inner nodes are called after, if not its name.
+        """
+        program = self.compile_view(name, sql, (), analyser, {}, folder, hidden=name)
+        theirs = _ask_spark(sql, analyser, self.schemas(), program.reads)
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
         if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
@@ -202,15 +259,33 @@ class Catalog:
                 reason=f"it was read as ({ours.ddl}), Spark reads it as ({theirs.ddl})",
                 rewrite="name every column with AS, and write the construct in another way",
             )
-        fingerprint = program.fingerprint
-        self.redraft(
-            program,
-            ViewDefinition(name, sql, ours.ddl, program.types, fingerprint, functions, require),
+        definition = ViewDefinition(
+            name,
+            sql,
+            ours.ddl,
+            program.types,
+            program.fingerprint,
+            functions,
+            require,
+            folder=folder,
         )
+        self._programs[name] = (definition, program)
+        self._drafts[name] = definition
+        return definition
+
+    def again(self, view: str, analyser: SparkAnalyser, sql: str | None = None) -> ViewProgram:
+        """A stored view, or another text of it, compiled over the drafted relations."""
+        definition = self._history.views[view]
+        name = definition.shadow_of or view
+        text = definition.sql if sql is None else sql
+        shared, inner_name = definition.shared, definition.kept_in
+        program = self.compile_view(name, text, shared, analyser, {}, inner_name, hidden=name)
+        _ask_spark(text, analyser, self.schemas(), program.reads)
+        return program.called(view)
 
     def redraft(self, program: ViewProgram, definition: ViewDefinition | SharedDefinition) -> None:
         """Take the program, and what is stored of it, of a view or node that shares nodes."""
-        self._programs[program.name] = (definition, program)
+        self._programs[definition.name] = (definition, program)
         if isinstance(definition, SharedDefinition):
             self._shared_drafts[definition.name] = definition
         else:
@@ -223,47 +298,68 @@ class Catalog:
         shared: Iterable[str],
         analyser: SparkAnalyser | None,
         known: Mapping[str, str],
+        inner_name: str = "",
+        hidden: str = "",
     ) -> ViewProgram:
-        """The program of a view over these shared nodes."""
+        """The program of a view over these shared nodes; `hidden` is a view that it can't read."""
         types = TypeBook(analyser, known)
-        planned = self._planned(name, sql, analyser, types)
-        return view_program(name, sql, planned, self.relations(), types, self._nodes(shared))
+        schemas = self._readable(hidden)
+        planned = self._planned(name, sql, schemas, analyser, types)
+        relations = self.relations() | schemas
+        nodes = self._nodes(shared)
+        return view_program(name, sql, planned, relations, types, nodes, inner_name)
 
-    def compile_shared(
+    def compile_shared(self, node: SharedDefinition, analyser: SparkAnalyser | None) -> ViewProgram:
+        """The program of a shared node of a query, over other shared nodes."""
+        types = TypeBook(analyser, node.types)
+        schemas = self._readable()
+        schemas |= {name: parse_schema(columns) for name, columns in node.over.items()}
+        planned = self._planned(node.name, node.sql, schemas, analyser, types)
+        relations = self.relations() | schemas
+        nodes = self._nodes(node.shared)
+        return shared_program(node.name, node.key, node.sql, planned, relations, types, nodes)
+
+    def _readable(self, hidden: str = "") -> dict[str, Schema]:
+        """What a text can read: no next definition of a view, and not the hidden view."""
+        schemas = self.schemas()
+        for each, view in self._history.views.items():
+            if view.shadow_of or each == hidden:
+                schemas.pop(each, None)
+        return schemas
+
+    def _planned(
         self,
         name: str,
         sql: str,
-        shared: Iterable[str],
+        schemas: Mapping[str, Schema],
         analyser: SparkAnalyser | None,
-        known: Mapping[str, str],
-    ) -> ViewProgram:
-        """The program of a shared node of a query, over other shared nodes."""
-        types = TypeBook(analyser, known)
-        planned = self._planned(name, sql, analyser, types)
-        return shared_program(name, sql, planned, self.relations(), types, self._nodes(shared))
-
-    def _planned(
-        self, name: str, sql: str, analyser: SparkAnalyser | None, types: TypeBook
+        types: TypeBook,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
-        if sql not in self._plans or not types.book:
-            schemas = self.schemas()
-            judge = None if analyser is None else partial(self._ask_spark, sql, analyser)
-            parsed = parse_view(sql, schemas, f"view {name}", judge)
-            self._plans[sql] = plan_view(name, lambda: parsed.plan, schemas, types)
-        return self._plans[sql]
+        over, known = self._plans.get(sql, ({}, None))
+        is_same = all(schemas.get(each) == schema for each, schema in over.items())
+        if known is None or not types.book or not is_same:
+            judge = None if analyser is None else partial(_ask_spark, sql, analyser, schemas)
+            plan = parse_view(sql, schemas, f"view {name}", judge).plan
+            known = plan_view(name, lambda: plan, schemas, types)
+            over = {each: schemas.get(each) for each in plan.relations}
+            self._plans[sql] = (over, known)
+        return known
 
     def _shared(self) -> dict[str, SharedDefinition]:
         return {**self._history.shared, **self._shared_drafts}
 
-    def _nodes(self, names: Iterable[str]) -> dict[str, SharedNode]:
-        known = {name: parse_schema(self._shared()[name].schema) for name in names}
-        return {
-            name.removeprefix(SHARED_PREFIX): SharedNode(name, schema.names)
-            for name, schema in known.items()
-        }
+    def shared(self, name: str) -> SharedDefinition:
+        """What is stored of a shared node, or will be."""
+        return self._shared()[name]
 
-    def _ask_spark(self, sql: str, analyser: SparkAnalyser, reads: tuple[str, ...]) -> Schema:
-        """The columns of the user's own text; its errors are Spark's."""
-        schemas = self.schemas()
-        return analyser.original(sql, {name: schemas[name] for name in reads})
+    def _nodes(self, names: Iterable[str]) -> dict[str, SharedNode]:
+        nodes = [self.shared(name) for name in names]
+        return {node.key: SharedNode(node.name, parse_schema(node.schema).names) for node in nodes}
+
+
+def _ask_spark(
+    sql: str, analyser: SparkAnalyser, schemas: Mapping[str, Schema], reads: tuple[str, ...]
+) -> Schema:
+    """The columns of the user's own text; its errors are Spark's."""
+    return analyser.original(sql, {name: schemas[name] for name in reads})

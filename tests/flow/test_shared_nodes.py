@@ -54,7 +54,7 @@ def declared(flow: IncrementalFlow) -> IncrementalFlow:
 def nodes(flow: IncrementalFlow) -> dict[str, list[str]]:
     """The shared nodes and the views that read them."""
     catalog = flow._engine.catalog
-    return {name: catalog.readers(name) for name in flow._engine.history.shared}
+    return {name: catalog.sharers(name) for name in flow._engine.history.shared}
 
 
 def digests(summary: StepSummary) -> dict[str, tuple[str, str]]:
