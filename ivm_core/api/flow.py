@@ -8,6 +8,7 @@ from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from ivm_core.api.altering import alter_view, drop_view
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
@@ -18,6 +19,7 @@ from ivm_core.engine.explaining import explain, explain_sql
 from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.functions import Function
 from ivm_core.engine.reading import Reader
+from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.engine.watching import Watch
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from ivm_core.engine.altering import AlterReport
     from ivm_core.engine.summary import StepSummary
     from ivm_core.model.schema import Schema
 
@@ -201,6 +204,43 @@ class IncrementalFlow:
         fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
         if hydrate and fresh:
             engine.tick({}, pull=False, hydrate=True, views=fresh)
+
+    @_spark_left_alone
+    def alter_view(
+        self,
+        name: str,
+        sql: str | None = None,
+        *,
+        also: Mapping[str, str | None] | None = None,
+        swap: bool = True,
+    ) -> AlterReport:
+        """Give a view other SQL; the report says which rows come and go.
+
+        SQL that means the same changes nothing. Other SQL is computed beside the view and takes its
+        place in one tick, whose difference all views downstream get. With `swap=False` it ticks
+        beside the view, unseen, until the same call without it. Views that can't go on with other
+        columns are named (`DefinitionConflict`) unless `also` has their SQL. None for the SQL as it
+        is: for a view whose function was registered anew. Raises what `register_view` would.
+        """
+        return alter_view(self._engine, name, sql, also, swap=swap)
+
+    @_spark_left_alone
+    def drop_view(self, *names: str, cascade: bool = False) -> tuple[str, ...]:
+        """Drop views, all or none, and what is prepared beside them; returns their names.
+
+        Views that others read are refused (`UserError`), unless those are dropped with them: named
+        in the same call, or with `cascade=True`.
+        """
+        return drop_view(self._engine, names, cascade=cascade)
+
+    @_spark_left_alone
+    def rename_view(self, name: str, to: str) -> None:
+        """Give a view another name; its rows and history stay, and what its readers mean.
+
+        Their SQL is rewritten to read it under the new name. A name that is taken is
+        `DuplicateName`, a reader with a CTE of one of the names a `UserError`.
+        """
+        rename_view(self._engine, name, check_relation_name(to, "view"))
 
     @_spark_left_alone
     def register_function(
@@ -374,7 +414,7 @@ class IncrementalFlow:
     @property
     def views(self) -> tuple[str, ...]:
         """Names of the views, in order of registration."""
-        return tuple(self._engine.history.views)
+        return tuple(self._engine.history.live_views)
 
     def source_columns(self, name: str) -> tuple[str, Schema, tuple[str, ...]]:
         """A source's own name, columns and primary key; `UnknownName` with what there is."""
@@ -406,7 +446,7 @@ class IncrementalFlow:
         history = self._engine_of.history
         return (
             f"IncrementalFlow({self._engine_of.layout.root.uri!r}, tick {history.tick}, "
-            f"{len(history.sources)} sources, {len(history.views)} views)"
+            f"{len(history.sources)} sources, {len(history.live_views)} views)"
         )
 
     @property

@@ -50,7 +50,7 @@ def read_frontier(path: str | PathLike[str]) -> Frontier:
     log = TickLog.open(Layout(Location(path)).log, FORMAT)
     history = History()
     history.catch_up(log.entries)
-    return Frontier(history.tick, {name: _view(history, name) for name in history.views})
+    return Frontier(history.tick, {name: _view(history, name) for name in history.live_views})
 
 
 def newest_version(table: str | PathLike[str]) -> SourceVersion:

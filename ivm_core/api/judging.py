@@ -15,6 +15,7 @@ from ivm_core.engine.core import Engine
 from ivm_core.engine.definitions import FED, SourceDefinition
 from ivm_core.engine.explaining import explain_draft
 from ivm_core.engine.explanation import WhyNot
+from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
 from ivm_core.engine.opening import FORMAT
 from ivm_core.frontend.sql import parse_statement
@@ -138,12 +139,16 @@ def over_sources(sources: Iterable[DeclaredSource]) -> Iterator[Judge]:
 def over_flow(path: str | PathLike[str], replacing: Iterable[str]) -> Iterator[Judge]:
     """A judge of views over a flow's sources and those of its views that aren't replaced."""
     replaced = {name.casefold() for name in replacing}
-    entries = TickLog.open(Layout(Location(path)).log, FORMAT).entries
+    history = History()
+    history.catch_up(TickLog.open(Layout(Location(path)).log, FORMAT).entries)
     with _scratch() as engine:
-        for entry in entries:
-            is_kept = entry.kind == "view" and entry.body["name"].casefold() not in replaced
-            if entry.kind in ("source", "shared") or is_kept:
-                engine.adopt(entry)
+        for source in history.sources.values():
+            engine.append("source", source.body)
+        for node in history.shared.values():
+            engine.append("shared", node.body)
+        for name in history.live_views:
+            if name.casefold() not in replaced:
+                engine.append("view", history.views[name].body)
         yield Judge(engine)
 
 

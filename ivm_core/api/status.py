@@ -105,7 +105,7 @@ def read_status(path: str | PathLike[str]) -> FlowStatus:
         pending=None if history.pending is None else history.pending.tick,
         last_abort=_abort(ended),
         sources=tuple(_source(history, name) for name in history.sources),
-        views=tuple(_view(history, name) for name in history.views),
+        views=tuple(_view(history, name) for name in history.live_views),
     )
 
 

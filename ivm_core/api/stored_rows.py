@@ -35,7 +35,7 @@ class StoredRows:
         An unknown name is `UnknownName`, a tick that is not there `OutOfRange`; a followed table
         is its own snapshot: `Unsupported`.
         """
-        stored, schema = self._reader.relation(name)
+        stored, _ = self._reader.relation(name)
         source = self._engine.history.sources.get(stored)
         if source is not None and source.kind == DELTA:
             raise Unsupported(
@@ -44,8 +44,8 @@ class StoredRows:
                 rewrite=f"read the Delta table {source.options['table']}",
             )
         tick = self._reader.checked(at, "at")
+        trace, schema = self._reader.trace(stored, tick)
         names = [*schema.names, WEIGHT]
-        trace = self._reader.trace(stored)
         table = net(trace.read(self._engine.history.committed, tick, None, names), schema)
         weights = table.column(WEIGHT).to_pylist()
         if any(weight != 1 for weight in weights):

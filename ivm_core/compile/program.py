@@ -7,13 +7,14 @@ kept with the definition, so that a flow opens, and a fingerprint is made, witho
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.compile.common_types import with_common_types
 from ivm_core.compile.expansion import expand
 from ivm_core.compile.first_rows import keep_first_rows
+from ivm_core.compile.meaning import meaning
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
 from ivm_core.compile.rules import optimise
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from ivm_core.model.types import DataType
     from ivm_core.operators.accumulator import Accumulator
 
-PLAN_FORMAT = "1"
+PLAN_FORMAT = "2"
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,21 @@ class ViewProgram:
                 found.setdefault(scan.relation, set()).update(scan.fields)
         return {name: frozenset(fields) for name, fields in found.items()}
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Identity of the view's meaning: equal for SQL that differs only in form."""
-        content = f"{PLAN_FORMAT}|{self.plan.text}|{self.schema.ddl}"
+        is_shared = self.name.startswith(SHARED_PREFIX)
+        means = NodeKeys().of(self.plan) if is_shared else meaning(self.plan)
+        content = f"{PLAN_FORMAT}|{means}|{self.schema.ddl}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def called(self, name: str) -> ViewProgram:
+        """The same program for a view of another name; its inner relations keep theirs."""
+        if name == self.name:
+            return self
+        last = self.stages[-1]
+        own = replace(last, stage=replace(last.stage, relation=name))
+        return replace(self, name=name, stages=(*self.stages[:-1], own), rendered={})
 
 
 @dataclass(frozen=True)
@@ -144,10 +155,15 @@ def compile_view(
     catalog: Mapping[str, Schema],
     analyser: Analyser | None,
     known: Mapping[str, str] | None = None,
+    inner_name: str = "",
 ) -> ViewProgram:
-    """The program of a view; `known` is the type book of an earlier compilation."""
+    """The program of a view; `known` is the type book of an earlier compilation.
+
+    `inner_name` is what its inner relations are called after, if not after the view.
+    """
     types = TypeBook(analyser, known or {})
-    return view_program(name, sql, plan_view(name, parse, catalog, types), catalog, types)
+    planned = plan_view(name, parse, catalog, types)
+    return view_program(name, sql, planned, catalog, types, inner_name=inner_name)
 
 
 def plan_view(
@@ -176,14 +192,16 @@ def view_program(
     catalog: Mapping[str, Schema],
     types: TypeBook,
     shared: Mapping[str, SharedNode] = NOTHING_SHARED,
+    inner_name: str = "",
 ) -> ViewProgram:
     """The program of a view that reads shared nodes, by their keys, where it has them."""
-    stages = cut(planned.expanded, name, shared)
+    stages = cut(planned.expanded, name, shared, inner_name)
     return _program(name, sql, planned.plan, stages, catalog, types)
 
 
 def shared_program(
     relation: str,
+    key: str,
     sql: str,
     planned: ViewPlan,
     catalog: Mapping[str, Schema],
@@ -192,7 +210,6 @@ def shared_program(
 ) -> ViewProgram:
     """The program of a node that views share, which is in a query of one of them."""
     keys = NodeKeys()
-    key = relation.removeprefix(SHARED_PREFIX)
     nodes = (each for each in planned.expanded.walk() if isinstance(each, STATEFUL))
     node = next((each for each in nodes if keys.of(each) == key), None)
     if node is None:
@@ -213,7 +230,7 @@ def _program(
     programs = []
     inner: dict[str, Schema] = dict(catalog)
     for stage in stages:
-        program = _stage_program(stage, inner, types)
+        program = _stage_program(stage, inner, types, f"view {name}")
         for node in stage.body.walk():
             if isinstance(node, Join | Filter | Project | UnionAll | Generate | Repeated):
                 types.types(node, inner)
@@ -243,7 +260,9 @@ def stage_catalog(
     return {**catalog, **{stage.stage.relation: stage.output for stage in stages}}
 
 
-def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook) -> StageProgram:
+def _stage_program(
+    stage: Stage, catalog: Mapping[str, Schema], types: TypeBook, where: str
+) -> StageProgram:
     body = types.types(stage.body, catalog)
     if stage.top is None or isinstance(stage.top, Kept):
         fields = tuple(Field(column, body[column]) for column in stage.columns)
@@ -260,7 +279,7 @@ def _stage_program(stage: Stage, catalog: Mapping[str, Schema], types: TypeBook)
             call.function,
             None if call.argument is None else body[call.argument],
             physical,
-            f"view {stage.relation.split('#')[0]}",
+            where,
         )
         for call, physical in zip(aggregate.calls, names[len(aggregate.keys) :], strict=True)
     )

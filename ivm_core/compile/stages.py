@@ -61,13 +61,17 @@ class Stage:
 
 
 def cut(
-    plan: Node, view: str, shared: Mapping[str, SharedNode] = NOTHING_SHARED
+    plan: Node,
+    view: str,
+    shared: Mapping[str, SharedNode] = NOTHING_SHARED,
+    inner_name: str = "",
 ) -> tuple[Stage, ...]:
     """The stages of a view in order; the last one is the view.
 
-    `shared` has the nodes, by their keys, that the flow keeps for several views.
+    `shared` has the nodes, by their keys, that the flow keeps for several views; `inner_name` is
+    what the inner stages are called after, if not after the view.
     """
-    cutting = _Cutting(view, shared)
+    cutting = _Cutting(inner_name or view, shared)
     body = cutting.descend(plan, needs_old=False)
     return (*cutting.stages, Stage(view, body, None, keeps_rows=True))
 

@@ -18,8 +18,14 @@ from ivm_core.compile.stages import SharedNode
 from ivm_core.compile.type_book import TypeBook
 from ivm_core.engine.definitions import SharedDefinition, ViewDefinition
 from ivm_core.frontend.sql import parse_view
-from ivm_core.model.errors import DuplicateName, InternalError, UnknownName, Unsupported
-from ivm_core.model.names import SHARED_PREFIX, did_you_mean
+from ivm_core.model.errors import (
+    DuplicateName,
+    InternalError,
+    UnknownName,
+    Unsupported,
+    UserError,
+)
+from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
 
 if TYPE_CHECKING:
@@ -37,7 +43,7 @@ class Catalog:
         """Views are compiled when they are first asked for."""
         self._history = history
         self._programs: dict[str, tuple[ViewDefinition | SharedDefinition, ViewProgram]] = {}
-        self._plans: dict[str, ViewPlan] = {}
+        self._plans: dict[str, tuple[dict[str, Schema | None], ViewPlan]] = {}
         self._drafts: dict[str, ViewDefinition] = {}
         self._shared_drafts: dict[str, SharedDefinition] = {}
 
@@ -77,7 +83,8 @@ class Catalog:
         found = self.stored_name(name) if isinstance(name, str) else None
         if found is None or found not in among:
             there = ", ".join(among) or "none"
-            fix = f"{did_you_mean(name, among)}the {kind}s are: {there}"
+            gone = self._history.gone.get(name, "") if isinstance(name, str) else ""
+            fix = f"{gone}{did_you_mean(name, among)}the {kind}s are: {there}"
             raise UnknownName(f"there is no {kind} {name!r}", fix=fix)
         return found
 
@@ -99,19 +106,34 @@ class Catalog:
         """The compiled view or shared node; no Spark is needed for what was registered before."""
         definition = self._shared().get(name) or self.definition(name)
         known = self._programs.get(name)
-        if known is None or (known[0] is not definition and known[0] != definition):
-            is_view = isinstance(definition, ViewDefinition)
-            compiled = self.compile_view if is_view else self.compile_shared
-            sql, shared, types = definition.sql, definition.shared, definition.types
-            program = compiled(name, sql, shared, None, types)
-            if program.schema.ddl != definition.schema:
-                raise InternalError(
-                    f"{name} compiles to ({program.schema.ddl}), "
-                    f"it was registered with ({definition.schema})"
-                )
-            known = (definition, program)
-        self._programs[name] = (definition, known[1])
-        return known[1]
+        if known is not None and known[0] is definition:
+            return known[1]
+        if known is not None and known[0] == definition:
+            program = known[1]
+        else:
+            program = self.compiled(definition)
+        self._programs[name] = (definition, program)
+        return program
+
+    def compiled(self, definition: ViewDefinition | SharedDefinition) -> ViewProgram:
+        """What was registered, over the relations as they are defined now."""
+        if isinstance(definition, SharedDefinition):
+            program = self.compile_shared(definition, None)
+        else:
+            program = self.compile_view(
+                definition.shadow_of or definition.name,
+                definition.sql,
+                definition.shared,
+                None,
+                definition.types,
+                definition.kept_in,
+            ).called(definition.name)
+        if program.schema.ddl != definition.schema:
+            raise InternalError(
+                f"{definition.name} compiles to ({program.schema.ddl}), "
+                f"it was registered with ({definition.schema})"
+            )
+        return program
 
     def definition(self, view: str) -> ViewDefinition:
         """What is stored of a view, or will be."""
@@ -130,7 +152,7 @@ class Catalog:
         visit(view)
         return list(ordered.values())
 
-    def readers(self, shared: str) -> list[str]:
+    def sharers(self, shared: str) -> list[str]:
         """The views that read a shared node, themselves or through another one."""
         nodes = self._history.shared
 
@@ -140,25 +162,50 @@ class Catalog:
         return [name for name, view in self._history.views.items() if reads(view.shared)]
 
     def order(self, views: Iterable[str]) -> list[str]:
-        """The views and the views they read, inputs first."""
+        """The views and the views they read, inputs first; `UserError` for a circle."""
         return [name for name in self.schedule(views) if name in self._history.views]
 
     def schedule(self, views: Iterable[str]) -> list[str]:
         """The same with the shared nodes that they read."""
         ordered: dict[str, None] = {}
+        open_views: list[str] = []
 
         def visit(name: str) -> None:
             if name in ordered:
                 return
+            if name in open_views:
+                circle = " reads ".join((*open_views[open_views.index(name) :], name))
+                raise UserError(
+                    f"views read each other in a circle: {circle}",
+                    where=f"view {name}",
+                    fix="let one of them read something else",
+                )
+            open_views.append(name)
             program = self.program(name)
             for read in (*program.reads, *program.shared):
                 if read not in self._history.sources:
                     visit(read)
+            open_views.pop()
             ordered[name] = None
 
         for view in views:
             visit(view)
         return list(ordered)
+
+    def readers(self, view: str) -> list[str]:
+        """The views that read a view themselves."""
+        return [each for each in self._history.views if view in self.program(each).reads]
+
+    def downstream(self, views: Iterable[str]) -> list[str]:
+        """The views and all that read them, themselves or through other views."""
+        found: dict[str, None] = {}
+        waiting = list(views)
+        while waiting:
+            view = waiting.pop(0)
+            if view not in found:
+                found[view] = None
+                waiting += self.readers(view)
+        return list(found)
 
     def sources_of(self, views: Iterable[str]) -> frozenset[str]:
         """The sources that views read, themselves or through other views."""
@@ -167,20 +214,25 @@ class Catalog:
 
     def means_the_same(self, view: str, sql: str, analyser: SparkAnalyser) -> bool:
         """Whether a text is another way to write a stored view."""
-        again = self.compile_view(view, sql, (), analyser, {})
-        return again.fingerprint == self._history.views[view].fingerprint
+        again = self.compile_view(view, sql, (), analyser, {}, hidden=view)
+        return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
-    def drafting(self) -> Iterator[dict[str, ViewDefinition]]:
+    def drafting(
+        self, drafts: Mapping[str, ViewDefinition] | None = None
+    ) -> Iterator[dict[str, ViewDefinition]]:
         """Views that are drafted within can be read by the next; afterwards they are forgotten."""
+        outer, outer_shared = self._drafts, self._shared_drafts
+        self._drafts = {**outer, **(drafts or {})}
+        self._shared_drafts = dict(outer_shared)
         try:
             yield self._drafts
         finally:
             for name in (*self._drafts, *self._shared_drafts):
                 if name not in self._history.views and name not in self._history.shared:
                     self._programs.pop(name, None)
-            self._drafts = {}
-            self._shared_drafts = {}
+            self._drafts = outer
+            self._shared_drafts = outer_shared
             self._plans = {}
 
     def draft(
@@ -190,10 +242,15 @@ class Catalog:
         analyser: SparkAnalyser,
         functions: Mapping[str, str],
         require: str = "",
-    ) -> None:
-        """Compile a new view and check that Spark understands its text as we do."""
+        *,
+        folder: str = "",
+    ) -> ViewDefinition:
+        """Compile a view's definition and check that Spark understands its text as we do.
+
+        `folder` is where it is kept, and what its inner nodes are called after, if not its name.
+        """
         asked: list[Schema] = []
-        program = self.compile_view(name, sql, (), analyser, {}, asked)
+        program = self.compile_view(name, sql, (), analyser, {}, folder, hidden=name, asked=asked)
         theirs = asked[0]
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
@@ -204,15 +261,32 @@ class Catalog:
                 reason=f"it was read as ({ours.ddl}), Spark reads it as ({theirs.ddl})",
                 rewrite="name every column with AS, and write the construct in another way",
             )
-        fingerprint = program.fingerprint
-        self.redraft(
-            program,
-            ViewDefinition(name, sql, ours.ddl, program.types, fingerprint, functions, require),
+        definition = ViewDefinition(
+            name,
+            sql,
+            ours.ddl,
+            program.types,
+            program.fingerprint,
+            functions,
+            require,
+            folder=folder,
         )
+        self._programs[name] = (definition, program)
+        self._drafts[name] = definition
+        return definition
+
+    def again(self, view: str, analyser: SparkAnalyser, sql: str | None = None) -> ViewProgram:
+        """A stored view, or another text of it, compiled over the drafted relations."""
+        definition = self._history.views[view]
+        name = definition.shadow_of or view
+        text = definition.sql if sql is None else sql
+        shared, inner_name = definition.shared, definition.kept_in
+        program = self.compile_view(name, text, shared, analyser, {}, inner_name, hidden=name)
+        return program.called(view)
 
     def redraft(self, program: ViewProgram, definition: ViewDefinition | SharedDefinition) -> None:
         """Take the program, and what is stored of it, of a view or node that shares nodes."""
-        self._programs[program.name] = (definition, program)
+        self._programs[definition.name] = (definition, program)
         if isinstance(definition, SharedDefinition):
             self._shared_drafts[definition.name] = definition
         else:
@@ -225,37 +299,52 @@ class Catalog:
         shared: Iterable[str],
         analyser: SparkAnalyser | None,
         known: Mapping[str, str],
+        inner_name: str = "",
+        hidden: str = "",
         asked: list[Schema] | None = None,
     ) -> ViewProgram:
-        """The program of a view over these shared nodes; `asked` learns what Spark says of it."""
-        types = TypeBook(analyser, known)
-        planned = self._planned(name, sql, analyser, types, asked)
-        return view_program(name, sql, planned, self.relations(), types, self._nodes(shared))
+        """The program of a view over these shared nodes; `hidden` is a view that it can't read.
 
-    def compile_shared(
-        self,
-        name: str,
-        sql: str,
-        shared: Iterable[str],
-        analyser: SparkAnalyser | None,
-        known: Mapping[str, str],
-    ) -> ViewProgram:
-        """The program of a shared node of a query, over other shared nodes."""
+        `asked` learns what Spark says of the text's own columns.
+        """
         types = TypeBook(analyser, known)
-        planned = self._planned(name, sql, analyser, types)
-        return shared_program(name, sql, planned, self.relations(), types, self._nodes(shared))
+        schemas = self._readable(hidden)
+        planned = self._planned(name, sql, schemas, analyser, types, asked)
+        relations = self.relations() | schemas
+        nodes = self._nodes(shared)
+        return view_program(name, sql, planned, relations, types, nodes, inner_name)
+
+    def compile_shared(self, node: SharedDefinition, analyser: SparkAnalyser | None) -> ViewProgram:
+        """The program of a shared node of a query, over other shared nodes."""
+        types = TypeBook(analyser, node.types)
+        schemas = self._readable()
+        schemas |= {name: parse_schema(columns) for name, columns in node.over.items()}
+        planned = self._planned(node.name, node.sql, schemas, analyser, types)
+        relations = self.relations() | schemas
+        nodes = self._nodes(node.shared)
+        return shared_program(node.name, node.key, node.sql, planned, relations, types, nodes)
+
+    def _readable(self, hidden: str = "") -> dict[str, Schema]:
+        """What a text can read: no next definition of a view, and not the hidden view."""
+        schemas = self.schemas()
+        for each, view in self._history.views.items():
+            if view.shadow_of or each == hidden:
+                schemas.pop(each, None)
+        return schemas
 
     def _planned(
         self,
         name: str,
         sql: str,
+        schemas: Mapping[str, Schema],
         analyser: SparkAnalyser | None,
         types: TypeBook,
         asked: list[Schema] | None = None,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
-        if sql not in self._plans or not types.book:
-            schemas = self.schemas()
+        over, known = self._plans.get(sql, ({}, None))
+        is_same = all(schemas.get(each) == schema for each, schema in over.items())
+        if known is None or not types.book or not is_same:
 
             def judge(reads: tuple[str, ...], given: tuple[str, ...]) -> None:
                 if analyser is not None:
@@ -265,19 +354,22 @@ class Catalog:
                         asked.append(found)
 
             ask = partial(_columns_of, types.book, analyser, schemas)
-            parsed = parse_view(sql, schemas, f"view {name}", judge, ask)
-            self._plans[sql] = plan_view(name, lambda: parsed.plan, schemas, types)
-        return self._plans[sql]
+            plan = parse_view(sql, schemas, f"view {name}", judge, ask).plan
+            known = plan_view(name, lambda: plan, schemas, types)
+            over = {each: schemas.get(each) for each in plan.relations}
+            self._plans[sql] = (over, known)
+        return known
 
     def _shared(self) -> dict[str, SharedDefinition]:
         return {**self._history.shared, **self._shared_drafts}
 
+    def shared(self, name: str) -> SharedDefinition:
+        """What is stored of a shared node, or will be."""
+        return self._shared()[name]
+
     def _nodes(self, names: Iterable[str]) -> dict[str, SharedNode]:
-        known = {name: parse_schema(self._shared()[name].schema) for name in names}
-        return {
-            name.removeprefix(SHARED_PREFIX): SharedNode(name, schema.names)
-            for name, schema in known.items()
-        }
+        nodes = [self.shared(name) for name in names]
+        return {node.key: SharedNode(node.name, parse_schema(node.schema).names) for node in nodes}
 
 
 def _columns_of(

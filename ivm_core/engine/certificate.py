@@ -61,7 +61,9 @@ def certificate(
     shared: dict[str, Any] = {}
     for name, result in results.items():
         state = history.states[name]
-        before = Digest.parse(state.digest or Digest.zero().hex)
+        before = (
+            Digest.zero() if result.replaces else Digest.parse(state.digest or Digest.zero().hex)
+        )
         (shared if name in history.shared else views)[name] = {
             "skipped": result.skipped,
             "rows_out": result.rows_out,
@@ -75,7 +77,9 @@ def certificate(
             "costs": {relation: cost.body for relation, cost in result.costs.items()},
             "hydrated": state.upto == 0,
         }
+    altered = {"altered": intent["altered"]} if "altered" in intent else {}
     return {
+        **altered,
         "logical_time": intent["logical_time"],
         "pins": intent["pins"],
         "batch_id": intent.get("batch_id"),

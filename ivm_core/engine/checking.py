@@ -163,7 +163,7 @@ class Oracle:
         if source is not None:
             trace = self._engine.layout.source_rows(name, schema, source.primary_key)
         else:
-            trace = self._engine.layout.stage_rows(name, schema)
+            trace = self._engine.layout.rows_of(history.generation(name, self._tick))
         bound: Rows
         if self.is_small:
             names = [*schema.names, WEIGHT]

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.certificate import certificate, summary_of
+from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
 from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
@@ -28,6 +29,7 @@ from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import share
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
+from ivm_core.engine.swapping import Difference, Swap
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
     DefinitionConflict,
@@ -42,7 +44,7 @@ from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -63,12 +65,12 @@ class Engine:
         self, root: Location, spark: SparkSession | None, *, read_only: bool = False
     ) -> None:
         """Open the flow at a location, or make one where there is nothing; `read_only`: neither."""
-        self.layout = Layout(root)
+        self.history = History()
+        self.layout = Layout(root, self.history.rows_folder)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
-        self.history = History()
         self.history.catch_up(self.log.entries)
         self.catalog = Catalog(self.history)
         self.followed = FollowedTables(self.history)
@@ -79,6 +81,8 @@ class Engine:
         self._side_by_side = SideBySide()
         self._lock = WriterLock(root)
         self._epoch: int | None = None
+        self.differences: dict[str, Difference] = {}
+        """What the newest tick that changed definitions made of the rows of those views."""
 
     # --- parts ---
 
@@ -153,7 +157,7 @@ class Engine:
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
-                for node in share(self.catalog, self.history, tuple(drafts), self._analyser):
+                for node in share(self.catalog, self.history, tuple(drafts), self.analyser):
                     self._append("shared", self.history.tick, node.body)
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
@@ -168,12 +172,14 @@ class Engine:
             return
         stored = self.history.views[taken]
         is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
-            taken, sql, self._analyser(name)
+            taken, sql, self.analyser(name)
         )
         if not is_same or stored.require != require:
             raise DefinitionConflict(
                 f"view {name} is declared differently in this flow",
                 where=f"view {name}",
+                fix=f"give the stored definition, change it with flow.alter_view({taken!r}, …), or "
+                "register the new one under another name",
                 stored=_declared(stored.sql, stored.require),
                 given=_declared(sql, require),
             )
@@ -181,16 +187,19 @@ class Engine:
     def draft(self, name: str, sql: str, require: str = "") -> None:
         """Compile a view as a draft of the catalog; raises what keeps it from being declared."""
         functions = self.functions.called_in(sql)
-        self.catalog.draft(name, sql, self._analyser(name), functions, require)
+        free = self.history.free_folder(name)
+        folder = "" if free == name else free
+        self.catalog.draft(name, sql, self.analyser(name), functions, require, folder=folder)
         refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
 
-    def _analyser(self, view: str) -> SparkAnalyser:
+    def analyser(self, view: str) -> SparkAnalyser:
+        """Spark's judgement of a view's text."""
         return SparkAnalyser(self.gears, f"view {view}")
 
-    def adopt(self, entry: Entry) -> None:
-        """Take a definition from another flow's log as it stands, for a replay."""
+    def append(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Put a definition, or a change of definitions, into the log as it stands."""
         self.begin_writing()
-        self._append(entry.kind, self.history.tick, entry.body)
+        self._append(kind, self.history.tick, body)
 
     def add_function(self, function: Function) -> None:
         """Make a function known to views."""
@@ -259,15 +268,20 @@ class Engine:
         batch_id: str | None = None,
         pins: Mapping[str, dict[str, Any]] | None = None,
         hydrate: bool = False,
+        altered: Iterable[ViewDefinition] = (),
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
+        `altered` are next definitions of views; all that reads those views is in the step too.
         """
         started = time.perf_counter()
         self.begin_writing()
-        selected = self._selected(views)
-        self._check_functions(selected)
+        nexts = {each.name: each for each in altered}
+        with self.catalog.drafting(nexts):
+            selected = self._selected(self.catalog.downstream(nexts) if nexts else views)
+            needed = self.catalog.sources_of(selected)
+        self.functions.check(nexts.get(view) or self.history.views[view] for view in selected)
         if batch_id is not None and batch_id in self.history.batches:
             tick = self.history.batches[batch_id]
             note = f"batch {batch_id} was taken by tick {tick} already"
@@ -276,7 +290,6 @@ class Engine:
         moment = self._logical_time(logical_time)
         notes: list[str] = []
         if pull or hydrate:
-            needed = self.catalog.sources_of(selected)
             pins, notes = self.followed.newest(needed, only_unread=not pull)
         staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
         try:
@@ -286,9 +299,10 @@ class Engine:
                 "logical_time": moment.isoformat(),
                 "pins": {**self.history.pins, **(pins or {})},
                 "staged": {name: change.count for name, change in staged.items() if change},
-                "views": selected,
+                "views": [nexts[v].kept_in if v in nexts else v for v in selected],
                 "batch_id": batch_id,
                 "notes": notes,
+                **({"altered": {name: each.body for name, each in nexts.items()}} if nexts else {}),
             }
             self._append("intent", tick, intent)
         except BaseException:
@@ -316,8 +330,11 @@ class Engine:
         recovered: bool = False,
     ) -> StepSummary:
         """Evaluate and commit, or abort; a tick that ends otherwise stays pending."""
+        parsed = [ViewDefinition.parse(body) for body in intent.get("altered", {}).values()]
+        nexts = {each.name: each for each in parsed}
         try:
-            self._evaluate(tick, intent, staged, started, recovered=recovered)
+            with self.catalog.drafting(nexts):
+                self._evaluate(tick, intent, staged, nexts, started, recovered=recovered)
         except BaseException:
             if self.history.pending is not None:
                 self._epoch_is_spent()  # and the next write begins by finishing this tick
@@ -343,12 +360,16 @@ class Engine:
         tick: int,
         intent: Mapping[str, Any],
         staged: Mapping[str, Staged | None],
+        nexts: Mapping[str, ViewDefinition],
         started: float,
         *,
         recovered: bool = False,
     ) -> None:
         moment = datetime.fromisoformat(intent["logical_time"])
-        relations = self._relations(tick, moment, intent["pins"], intent["views"])
+        swaps = {each.kept_in: each for each in nexts.values()}
+        views = [swaps[name].name if name in swaps else name for name in intent["views"]]
+        names = self.catalog.schedule(views)
+        relations = self.relations(tick, moment, intent["pins"], nexts.values(), names)
         for name, change in staged.items():
             relations.produced[name] = None if change is None else change.change
         if self.spark is None:
@@ -361,8 +382,7 @@ class Engine:
         ways: dict[str, str] = {}
         try:
             self._pull(relations, intent, ways)
-            names = self.catalog.schedule(intent["views"])
-            tasks = {name: self._evaluation(name, relations).run for name in names}
+            tasks = {name: self._task(name, relations, nexts.get(name)) for name in names}
             results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
             self._abort(tick, error)
@@ -393,30 +413,46 @@ class Engine:
         )
         self._append("commit", tick, body)
 
-    def _evaluation(self, name: str, relations: TickRelations) -> ViewEvaluation:
-        return ViewEvaluation(
-            self.catalog.program(name),
+    def _task(
+        self, name: str, relations: TickRelations, altered: ViewDefinition | None
+    ) -> Callable[[], ViewResult]:
+        """The evaluation of a view or shared node; `altered` is the view's next definition."""
+        evaluated = name if altered is None else altered.kept_in
+        evaluation = ViewEvaluation(
+            self.catalog.program(evaluated),
             relations,
-            self.history.states[name].upto,
-            shared_by=self.catalog.readers(name),
+            self.history.states[evaluated].upto,
+            shared_by=self.catalog.sharers(name),
             by_difference=self.by_difference,
         )
+        if altered is None:
+            return evaluation.run
+
+        def swapped() -> ViewResult:
+            result, self.differences[name] = Swap(relations, altered).run(evaluation.run())
+            return result
+
+        return swapped
 
     def _below(self, name: str) -> tuple[str, ...]:
         """What has to be evaluated before a view or shared node."""
         program = self.catalog.program(name)
         return (*program.reads, *program.shared)
 
-    def _relations(
+    def relations(
         self,
         tick: int,
         moment: datetime,
         pins: Mapping[str, dict[str, Any]],
-        views: Iterable[str],
+        nexts: Iterable[ViewDefinition] = (),
+        scheduled: Iterable[str] = (),
     ) -> TickRelations:
+        """What the scheduled views of a tick read, with the next definitions of some."""
         schemas = self.catalog.relations()
+        renewed = {each.name: each.kept_in for each in nexts}
+        schemas |= {view: schemas[shadow] for view, shadow in renewed.items()}
         columns: dict[str, frozenset[str]] = {}
-        for view in self.catalog.schedule(views):
+        for view in scheduled:
             for name, fields in self.catalog.program(view).fields_read.items():
                 columns[name] = columns.get(name, frozenset()) | fields
         for name in (*self.history.views, *self.history.shared):
@@ -433,6 +469,7 @@ class Engine:
             moment,
             pins,
             columns=columns,
+            renewed=renewed,
         )
 
     def _pull(

@@ -64,6 +64,19 @@ class Costs:
                 rows, reason = each["beyond_low"]
                 self._beyond_low[relation] = (rows, tick, reason)
 
+    def forget(self, view: str) -> None:
+        """A view or node that is gone, or that is another one from now on."""
+        self._seen = {key: each for key, each in self._seen.items() if not _is_of(key[0], view)}
+        self._beyond_low = {n: each for n, each in self._beyond_low.items() if not _is_of(n, view)}
+
+    def rename(self, old: str, new: str) -> None:
+        """The last step of a view is called otherwise; the others keep their names."""
+        for way in (LOW, HIGH, WHOLE):
+            if (old, way) in self._seen:
+                self._seen[new, way] = self._seen.pop((old, way))
+        if old in self._beyond_low:
+            self._beyond_low[new] = self._beyond_low.pop(old)
+
     def last(self, relation: str) -> Cost | None:
         """The newest cost of a step."""
         newest = [self._seen[key][-1] for key in self._seen if key[0] == relation]
@@ -94,3 +107,7 @@ class Costs:
         if ours <= MUCH * all_rows:
             return ""
         return f"the delta took {ours:,.0f} ms lately, all rows {all_rows:,.0f} ms"
+
+
+def _is_of(relation: str, view: str) -> bool:
+    return relation == view or relation.startswith(f"{view}#")

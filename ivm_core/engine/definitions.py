@@ -71,12 +71,33 @@ class ViewDefinition:
     """What the view must be, `incremental`, or else it isn't registered; empty for anything."""
     shared: tuple[str, ...] = ()
     """The shared nodes that its steps read."""
+    folder: str = ""
+    """What its inner nodes are called and kept under, if not the view's name."""
+    rows_folder: str = ""
+    """Where its rows are, if not in that folder."""
+    shadow_of: str = ""
+    """The view whose next definition this is, if it is one that is prepared beside it."""
+
+    @property
+    def kept_in(self) -> str:
+        """The folder of its inner nodes."""
+        return self.folder or self.name
+
+    @property
+    def rows_in(self) -> str:
+        """The folder of its rows."""
+        return self.rows_folder or self.kept_in
 
     @property
     def body(self) -> dict[str, Any]:
         """As the tick log stores it."""
-        required = {"require": self.require} if self.require else {}
-        shared = {"shared": list(self.shared)} if self.shared else {}
+        more = {
+            "require": self.require,
+            "shared": list(self.shared),
+            "folder": self.folder,
+            "rows_folder": self.rows_folder,
+            "shadow_of": self.shadow_of,
+        }
         return {
             "name": self.name,
             "sql": self.sql,
@@ -84,8 +105,7 @@ class ViewDefinition:
             "types": dict(self.types),
             "fingerprint": self.fingerprint,
             "functions": dict(self.functions),
-            **required,
-            **shared,
+            **{key: value for key, value in more.items() if value},
         }
 
     @classmethod
@@ -100,6 +120,9 @@ class ViewDefinition:
             dict(body.get("functions", {})),
             body.get("require", ""),
             tuple(body.get("shared", ())),
+            body.get("folder", ""),
+            body.get("rows_folder", ""),
+            body.get("shadow_of", ""),
         )
 
 
@@ -108,7 +131,8 @@ class SharedDefinition:
     """A node with state that several views have, maintained once for all of them.
 
     It is a node of a query, so it is stored as one: `sql` is the text of the view in which it was
-    found first, and the key in its name says which node.
+    found first, and `key` says which node of it. That view may be altered or dropped, and so may
+    views that the text names elsewhere: `over` has them as they were.
     """
 
     name: str
@@ -117,6 +141,12 @@ class SharedDefinition:
     types: Mapping[str, str]
     shared: tuple[str, ...] = ()
     """The shared nodes that its own steps read."""
+    key: str = ""
+    """Which node of the query it is: its key over the relations by the names that they have."""
+    over: Mapping[str, str] = field(default_factory=dict)
+    """The views that the text names, with their columns as the text was compiled over them."""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprints of the registered functions that the text calls."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -127,6 +157,9 @@ class SharedDefinition:
             "schema": self.schema,
             "types": dict(self.types),
             "shared": list(self.shared),
+            "key": self.key,
+            "over": dict(self.over),
+            "functions": dict(self.functions),
         }
 
     @classmethod
@@ -138,4 +171,7 @@ class SharedDefinition:
             body["schema"],
             dict(body["types"]),
             tuple(body["shared"]),
+            body["key"],
+            dict(body["over"]),
+            dict(body["functions"]),
         )

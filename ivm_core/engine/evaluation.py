@@ -51,6 +51,8 @@ class ViewResult:
     duration_ms: float = 0.0
     ways: dict[str, str] = field(default_factory=dict)
     costs: dict[str, Cost] = field(default_factory=dict)
+    replaces: bool = False
+    """Whether `digest` is of all its rows, since none of those before count any more."""
 
 
 class ViewEvaluation:

@@ -139,7 +139,7 @@ def _step(
         reads=reads_of(stage, catalog),
         last=_ways(engine, program.name).get(relation, ""),
         statements=tuple(_statements(stage, lowering)),
-        shared_with=tuple(each for each in engine.catalog.readers(program.name) if each != view),
+        shared_with=tuple(each for each in engine.catalog.sharers(program.name) if each != view),
     )
 
 

@@ -88,7 +88,8 @@ class Functions:
                 raise DefinitionConflict(
                     f"the function {name} is not the one that view {view} was registered with",
                     where=f"view {view}",
-                    fix="register the function as it was, and the changed one under another name",
+                    fix=f"flow.alter_view({view!r}) takes the function as it is now into the view; "
+                    "or register it as it was, and the changed one under another name",
                 )
             raise UnknownName(
                 f"view {view} calls the function {name}, which this process has not registered",

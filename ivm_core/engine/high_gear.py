@@ -61,6 +61,7 @@ class HighGearRun(StageRun):
     def _now(self, name: str) -> Rows:
         if name in self.view.inner:
             return self._inner_now(name)
+        name = self.relations.renewed.get(name, name)
         last = self.relations.tick - 1
         before = self.relations.stored(name, last)
         change = self.relations.change(name, last)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, ViewDefinition
 from ivm_core.model.errors import InternalError
+from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.store.trace_files import Committed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ivm_core.store.ticklog import Entry
 
@@ -27,16 +28,30 @@ class ViewState:
     rows: int = 0
 
 
+@dataclass(frozen=True)
+class Generation:
+    """A view's columns from one tick on, and where its rows are since."""
+
+    first_tick: int
+    folder: str
+    schema: Schema
+
+
 @dataclass
 class History:
     """The flow as its log tells it."""
 
     sources: dict[str, SourceDefinition] = field(default_factory=dict)
     views: dict[str, ViewDefinition] = field(default_factory=dict)
+    """By name; the next definitions of views, prepared beside them, are among them."""
     shared: dict[str, SharedDefinition] = field(default_factory=dict)
     """Nodes that several views read; each is ticked like a view, and shown as none."""
     begun: set[str] = field(default_factory=set)
     """Views that a tick has begun to evaluate: their nodes stay as they are."""
+    generations: dict[str, list[Generation]] = field(default_factory=dict)
+    """Views: one more for every definition that gave them other columns."""
+    folders: set[str] = field(default_factory=set)
+    """Folders of views and shared nodes, those that are gone too: none is used twice."""
     committed: Committed = field(default_factory=Committed)
     commits: dict[int, dict[str, Any]] = field(default_factory=dict)
     states: dict[str, ViewState] = field(default_factory=dict)
@@ -51,7 +66,11 @@ class History:
     """What the steps of views took lately."""
     batches: dict[str, int] = field(default_factory=dict)
     """Batch ids of producers and the tick that took them."""
+    gone: dict[str, str] = field(default_factory=dict)
+    """Views that were dropped or renamed, and what became of them, for messages."""
     pending: Entry | None = None
+    _provisional: set[str] = field(default_factory=set)
+    """Next definitions that are there for the pending tick alone, until it is committed."""
     epoch: int = 0
     read: int = 0
 
@@ -91,15 +110,54 @@ class History:
             self._refuse_second(node.name)
             self.shared[node.name] = node
             self.states[node.name] = ViewState()
+            self.folders.add(node.name.casefold())
+        elif entry.kind == "drop":
+            self._forget(entry.body["names"])
+            self._forget_unread()
+            fate = f"it was dropped after tick {entry.tick}; "
+            self.gone |= dict.fromkeys(entry.body["names"], fate)
+        elif entry.kind == "rename":
+            self._rename(entry.body)
         elif entry.kind == "intent":
-            self.pending = entry
-            self.begun.update(entry.body["views"])
+            self._intend(entry)
         elif entry.kind == "abort":
             self.pending = None
+            self._forget(self._provisional)
+            self._forget_unread()
         elif entry.kind == "commit":
             self._commit(entry)
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
+
+    # --- definitions ---
+
+    @property
+    def live_views(self) -> list[str]:
+        """Names of the views without what is prepared beside them."""
+        return [name for name, view in self.views.items() if not view.shadow_of]
+
+    def shadow(self, view: str) -> ViewDefinition | None:
+        """The next definition of a view that is prepared beside it, if there is one."""
+        found = (each for each in self.views.values() if each.shadow_of == view)
+        return next((each for each in found if each.name not in self._provisional), None)
+
+    def generation(self, view: str, at: int | None = None) -> Generation:
+        """A view as it was at a tick; as it is for None."""
+        found = self.generations[view]
+        return next((g for g in reversed(found) if at is None or g.first_tick <= at), found[0])
+
+    def rows_folder(self, view: str) -> str:
+        """Where a view's rows are."""
+        known = self.views.get(view)
+        return view if known is None else known.rows_in
+
+    def free_folder(self, name: str, *, for_shadow: bool = False) -> str:
+        """A folder for a view that no view has or had; that of a shadow is no view's name."""
+        folder, number = name, 1
+        while folder.casefold() in self.folders or (for_shadow and number == 1):
+            number += 1
+            folder = f"{name}@{number}"
+        return folder
 
     def _declare(self, view: ViewDefinition) -> None:
         """A new view, or one that no tick has seen yet and that shares nodes with another now."""
@@ -109,6 +167,80 @@ class History:
             self._refuse_second(view.name)
         self.views[view.name] = view
         self.states[view.name] = ViewState()
+        self.generations[view.name] = [Generation(0, view.rows_in, parse_schema(view.schema))]
+        self.folders |= {view.kept_in.casefold(), view.rows_in.casefold()}
+
+    def _forget(self, views: Iterable[str]) -> None:
+        for view in list(views):
+            for part in (self.views, self.states, self.generations, self.first_deletion):
+                part.pop(view, None)
+            self._provisional.discard(view)
+            self.begun.discard(view)
+            self.costs.forget(view)
+
+    def _forget_unread(self) -> None:
+        """Shared nodes that no view reads any more, itself or through another node."""
+        read: set[str] = set()
+        waiting = [name for view in self.views.values() for name in view.shared]
+        while waiting:
+            name = waiting.pop()
+            if name not in read:
+                read.add(name)
+                waiting += self.shared[name].shared
+        for name in [each for each in self.shared if each not in read]:
+            del self.shared[name]
+            self._forget([name])
+
+    def _intend(self, entry: Entry) -> None:
+        self.pending = entry
+        self.begun.update(entry.body["views"])
+        for body in entry.body.get("altered", {}).values():
+            shadow = shadow_of(ViewDefinition.parse(body))
+            if shadow.name not in self.views:
+                self._declare(shadow)
+                self._provisional.add(shadow.name)
+
+    def _swap(self, tick: int, view: ViewDefinition) -> None:
+        """The next definition takes the place of the one before."""
+        generation = self.generation(view.name)
+        if generation.folder != view.rows_in:
+            schema = parse_schema(view.schema)
+            self.generations[view.name].append(Generation(tick, view.rows_in, schema))
+            gone = self.first_deletion.get(view.kept_in)
+            if gone is not None:
+                self.first_deletion[view.name] = min(gone, self.first_deletion.get(view.name, gone))
+        self.views[view.name] = view
+        self.begun.add(view.name)
+        self._forget([view.kept_in])
+
+    def _rename(self, body: Mapping[str, Any]) -> None:
+        old, view = body["old"], ViewDefinition.parse(body["view"])
+        self.gone[old] = f"it is called {view.name} now; "
+        self.views = {view.name if name == old else name: each for name, each in self.views.items()}
+        self.views[view.name] = view
+        self.states[view.name] = self.states.pop(old)
+        self.generations[view.name] = self.generations.pop(old)
+        if old in self.first_deletion:
+            self.first_deletion[view.name] = self.first_deletion.pop(old)
+        if old in self.begun:
+            self.begun = {*self.begun, view.name} - {old}
+        self.costs.rename(old, view.name)
+        for node in map(SharedDefinition.parse, body["shared"]):
+            self.shared[node.name] = node
+        for reader in map(ViewDefinition.parse, body["readers"]):
+            self.views[reader.name] = reader
+        if body["shadow"]:
+            shadow = self.views[body["shadow"]]
+            self.views[shadow.name] = replace(shadow, shadow_of=view.name)
+        for tick, commit in self.commits.items():
+            if old in commit["views"]:
+                views = with_key(commit["views"], old, view.name)
+                views[view.name] = {
+                    **views[view.name],
+                    "ways": with_key(views[view.name]["ways"], old, view.name),
+                    "costs": with_key(views[view.name].get("costs", {}), old, view.name),
+                }
+                self.commits[tick] = {**commit, "views": views}
 
     def _refuse_second(self, name: str) -> None:
         if name in self.sources or name in self.views or name in self.shared:
@@ -123,6 +255,8 @@ class History:
         for name, each in (*views.items(), *body["sources"].items()):
             if each["deletions"]:
                 self.first_deletion.setdefault(name, entry.tick)
+        for altered in body.get("altered", {}):
+            self.costs.forget(altered)
         for name, view in views.items():
             if not view["skipped"]:
                 self.states[name] = ViewState(entry.tick, view["state_digest"], view["rows"])
@@ -136,3 +270,17 @@ class History:
         self.pins_at[entry.tick] = self.pins
         if body.get("batch_id"):
             self.batches[body["batch_id"]] = entry.tick
+        if "altered" in body:
+            for altered in body["altered"].values():
+                self._swap(entry.tick, ViewDefinition.parse(altered))
+            self._forget_unread()
+
+
+def with_key(found: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The mapping with one of its keys renamed."""
+    return {new if name == old else name: each for name, each in found.items()}
+
+
+def shadow_of(view: ViewDefinition) -> ViewDefinition:
+    """A view's next definition, as it is prepared beside the view under its folder's name."""
+    return replace(view, name=view.kept_in, folder="", rows_folder="", shadow_of=view.name)

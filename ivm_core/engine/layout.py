@@ -11,8 +11,9 @@ from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from ivm_core.engine.history import Generation
     from ivm_core.store.location import Location
 
 
@@ -29,9 +30,10 @@ def ticked(schema: Schema) -> Schema:
 class Layout:
     """Opens traces by what they are for, each once."""
 
-    def __init__(self, root: Location) -> None:
-        """`root` is the flow's own location."""
+    def __init__(self, root: Location, rows_folder: Callable[[str], str] = str) -> None:
+        """`root` is the flow's own location, `rows_folder` knows where the rows of a view are."""
         self.root = root
+        self._rows_folder = rows_folder
         self._open: dict[tuple[str, ...], Trace] = {}
 
     @property
@@ -45,15 +47,20 @@ class Layout:
 
     def stage_rows(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a view, of a node inside it, or of a shared node."""
-        return self._trace((*_folder(relation), "rows"), weighted(schema), key)
+        return self._trace((*self._folder(relation), "rows"), weighted(schema), key)
+
+    def rows_of(self, generation: Generation) -> Trace:
+        """The rows of a view as it was, or is, defined."""
+        parts = (*_parts(generation.folder), "rows")
+        return self._trace(parts, weighted(generation.schema), ())
 
     def stage_state(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The accumulators of a node."""
-        return self._trace((*_folder(relation), "state"), schema, key)
+        return self._trace((*_parts(relation), "state"), schema, key)
 
     def stored(self, relation: str, folder: str) -> tuple[str, Trace | None]:
         """Where a trace of a view, or of a node inside it, is, and the trace if it is there."""
-        parts = (*_folder(relation), folder)
+        parts = (*self._folder(relation), folder)
         location = self.root.child(*parts)
         found = Trace.open(location) if location.exists("_delta_log") else None
         return "/".join(parts), found
@@ -80,8 +87,11 @@ class Layout:
             self._open[parts] = found
         return found
 
+    def _folder(self, relation: str) -> tuple[str, ...]:
+        return _parts(relation if "#" in relation else self._rows_folder(relation))
 
-def _folder(relation: str) -> tuple[str, ...]:
+
+def _parts(relation: str) -> tuple[str, ...]:
     view, _, node = relation.partition("#")
     if view.startswith(SHARED_PREFIX):
         folder = ("shared", view.removeprefix(SHARED_PREFIX))

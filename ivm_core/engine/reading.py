@@ -29,7 +29,7 @@ class Reader:
 
     def snapshot(self, name: str, at: int | None = None) -> DataFrame:
         """Rows of a view or source as of a tick, each as often as it is there."""
-        stored, schema = self.relation(name)
+        stored, _ = self.relation(name)
         history = self._engine.history
         tick = self.checked(at, "at")
         source = history.sources.get(stored)
@@ -40,14 +40,14 @@ class Reader:
             table = self._engine.followed.pinned(stored, pins[stored])
             version = int(pins[stored]["version"])
             return table.spark_frame(self._engine.gears.spark, version)
-        trace = self.trace(stored)
+        trace, schema = self.trace(stored, tick)
         files = trace.files(history.committed, tick)
         rows = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=tick)
         return unweighted(netted_frame(self._frame(rows), schema), schema)
 
     def changes(self, name: str, since: int) -> DataFrame:
         """Net changes per tick after `since`, with `_weight` and `_tick`."""
-        stored, schema = self.relation(name)
+        stored, _ = self.relation(name)
         history = self._engine.history
         source = history.sources.get(stored)
         if source is not None and source.kind == DELTA:
@@ -57,7 +57,9 @@ class Reader:
                 rewrite=f"read the change data feed of {source.options['table']}",
             )
         tick = self.checked(since, "since")
-        files = self.trace(stored).files(history.committed, None, tick)
+        schema = self.same_columns_since(stored, tick)
+        trace, _ = self.trace(stored, history.tick)
+        files = trace.files(history.committed, None, tick)
         rows = StoredRows(
             tuple(file.uri for file in files),
             ticked(weighted(schema)),
@@ -79,16 +81,35 @@ class Reader:
             if stored.casefold() == wanted:
                 return stored, schema
         there = ", ".join(schemas) or "none"
-        fix = f"{did_you_mean(name, schemas)}there are: {there}"
+        gone = self._engine.history.gone.get(name, "") if isinstance(name, str) else ""
+        fix = f"{gone}{did_you_mean(name, schemas)}there are: {there}"
         raise UnknownName(f"there is no view or source {name!r}", fix=fix)
 
-    def trace(self, name: str) -> Trace:
-        """The rows of a view or fed source."""
-        source = self._engine.history.sources.get(name)
-        schema = self._engine.catalog.schemas()[name]
+    def trace(self, name: str, at: int) -> tuple[Trace, Schema]:
+        """The rows of a view or fed source at a tick, and the columns that it had then."""
+        history, layout = self._engine.history, self._engine.layout
+        source = history.sources.get(name)
         if source is not None:
-            return self._engine.layout.source_rows(name, schema, source.primary_key)
-        return self._engine.layout.stage_rows(name, schema)
+            return layout.source_rows(name, source.schema, source.primary_key), source.schema
+        generation = history.generation(name, at)
+        return layout.rows_of(generation), generation.schema
+
+    def same_columns_since(self, name: str, since: int) -> Schema:
+        """The columns of a view or source; OutOfRange where they changed after a tick."""
+        history = self._engine.history
+        if name in history.sources:
+            return history.sources[name].schema
+        newest = history.generation(name)
+        if newest.first_tick > since:
+            before = history.generation(name, newest.first_tick - 1)
+            raise OutOfRange(
+                f"tick {newest.first_tick} gave view {name} the columns ({newest.schema.ddl}) "
+                f"instead of ({before.schema.ddl}): changes don't add up across it",
+                where=f"view {name}",
+                fix=f"read snapshot({name!r}, at={newest.first_tick}), and go on with "
+                f"since={newest.first_tick}",
+            )
+        return newest.schema
 
     def checked(self, tick: int | None, argument: str) -> int:
         """The tick that is meant, the newest for None; OutOfRange for one that isn't there."""

@@ -105,6 +105,8 @@ class TickRelations:
     """How the changes of followed tables were found."""
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What the tick's views read of each relation."""
+    renewed: Mapping[str, str] = field(default_factory=dict)
+    """Views whose definition this tick changes, each with what was prepared in its place."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _caught_up: dict[tuple[str, int], Change | None] = field(default_factory=dict)
     _fetched: dict[tuple[str, int], list[tuple[Limit, pa.Table]]] = field(default_factory=dict)
@@ -139,7 +141,7 @@ class TickRelations:
         if self._is_followed(name):
             version = self._version(name, at)
             return 0 if version is None else self.followed[name].rows(version)
-        return self.trace(name).rows_estimate(self.history.committed, at)
+        return self.trace(name, at).rows_estimate(self.history.committed, at)
 
     @_one_at_a_time
     def has_gone_rows(self, name: str, upto: int) -> bool:
@@ -150,6 +152,8 @@ class TickRelations:
         if deletions is not None and deletions <= upto:
             return True
         produced = self.produced.get(name) if upto == self.tick else None
+        if upto == self.tick and name in self.renewed:
+            return self.has_gone_rows(self.renewed[name], upto)
         return produced is not None and produced.deletions > 0
 
     @_one_at_a_time
@@ -168,7 +172,7 @@ class TickRelations:
     def _read(self, name: str, at: int, names: list[str], limit: Limit | None) -> pa.Table | None:
         if self._is_followed(name):
             return self._followed_rows(name, at, names, limit)
-        trace = self.trace(name)
+        trace = self.trace(name, at)
         return trace.read(self.history.committed, at, None, [*names, WEIGHT], limit)
 
     def _limited(self, name: str, at: int, names: list[str], limit: Limit) -> pa.Table | None:
@@ -183,7 +187,11 @@ class TickRelations:
                 fitted = limit.fitted(table.schema)
                 found = table if fitted is None else table.filter(fitted.mask(table))
                 return found.select([*names, WEIGHT])
-        read = [each for each in self.schema(name).names if each in self.columns.get(name, ())]
+        there = self.schema(name).names
+        if name in self.history.generations:
+            # a definition that this tick changes may give columns that the rows before don't have
+            there = self.history.generation(name, at).schema.names
+        read = [each for each in there if each in self.columns.get(name, ())]
         wanted = list(dict.fromkeys([*names, *read, *limit.columns]))
         table = self._read(name, at, wanted, limit)
         if table is None:
@@ -203,12 +211,15 @@ class TickRelations:
                 return LocalRows(_no_rows(schema), weighted(schema))
             frame = self.followed[name].spark_frame(self.gears.high, version)
             return FrameRows(_with_weight(frame, schema))
-        files = self.trace(name).files(self.history.committed, at)
+        files = self.trace(name, at).files(self.history.committed, at)
+        if name in self.history.generations:
+            schema = self.history.generation(name, at).schema
         return StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=at)
 
     @_one_at_a_time
     def now(self, name: str) -> pa.Table | None:
         """Rows with this tick's change, on the driver."""
+        name = self.renewed.get(name, name)
         before = self.old(name, self.tick - 1)
         change = self.change(name, self.tick - 1)
         if before is None or (change is not None and change.table is None):
@@ -217,13 +228,14 @@ class TickRelations:
             return before
         return stacked(before, change.table.select(before.column_names))
 
-    def trace(self, name: str) -> Trace:
-        """The rows trace of a fed source, view or node."""
-        schema = self.schemas[name]
+    def trace(self, name: str, at: int) -> Trace:
+        """The trace that has the rows of a fed source, view or node at a tick before this one."""
         source = self.history.sources.get(name)
         if source is not None:
-            return self.layout.source_rows(name, schema, source.primary_key)
-        return self.layout.stage_rows(name, schema)
+            return self.layout.source_rows(name, self.schemas[name], source.primary_key)
+        if name in self.history.generations:
+            return self.layout.rows_of(self.history.generation(name, at))
+        return self.layout.stage_rows(name, self.schemas[name])
 
     @_one_at_a_time
     def localised(self, change: Change | None, name: str) -> Change | None:
@@ -282,8 +294,8 @@ class TickRelations:
         schema = self.schema(name)
         if self._is_followed(name):
             return self.followed_change(name, self._version(name, since), self._pinned(name))
-        trace = self.trace(name)
         last = self.tick - 1
+        trace = self.trace(name, last)
         files = trace.files(self.history.committed, last, since)
         now = self.produced.get(name)
         count = sum(file.rows for file in files) + (0 if now is None else now.count)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ivm_core.engine.definitions import FED
+from ivm_core.engine.definitions import FED, ViewDefinition
 from ivm_core.engine.functions import Functions
 from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import SHARED_PREFIX, WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.bound_batch import BoundBatch
 from ivm_core.store.location import Location
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
+
+DEFINING = ("source", "shared", "view", "drop", "rename")
+"""Entries of the tick log that say what the flow is made of."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
         try:
             found = _replayed(engine, shadow, from_tick, last)
             return Replay(
-                tuple(each for each in found if each.view in engine.history.views),
-                tuple(each for each in found if each.view in engine.history.shared),
+                tuple(each for each in found if not each.view.startswith(SHARED_PREFIX)),
+                tuple(each for each in found if each.view.startswith(SHARED_PREFIX)),
             )
         finally:
             shadow.close()
@@ -90,8 +93,8 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
 def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[ReplayedDelta]:
     found: list[ReplayedDelta] = []
     for entry in engine.log.entries:
-        if entry.kind in ("source", "view", "shared"):
-            shadow.adopt(entry)
+        if entry.kind in DEFINING:
+            shadow.append(entry.kind, entry.body)
         elif entry.kind == "commit" and entry.tick <= last:
             try:
                 _tick(engine, shadow, entry)
@@ -118,6 +121,7 @@ def _tick(engine: Engine, shadow: Engine, entry: Entry) -> None:
         batches,
         pull=False,
         views=list(body["views"]),
+        altered=[ViewDefinition.parse(each) for each in body.get("altered", {}).values()],
         logical_time=datetime.fromisoformat(body["logical_time"]),
         pins=body["pins"],
     )

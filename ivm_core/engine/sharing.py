@@ -17,10 +17,11 @@ from ivm_core.engine.definitions import SharedDefinition
 from ivm_core.model.names import SHARED_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ivm_core.engine.analysis import SparkAnalyser
     from ivm_core.engine.catalog import Catalog
+    from ivm_core.engine.definitions import ViewDefinition
     from ivm_core.engine.history import History
 
 
@@ -37,26 +38,70 @@ def share(
     if not drafts:
         return []
     names = dict.fromkeys((*history.views, *drafts))
-    fresh = [name for name in names if name not in history.begun]
+    fresh = [
+        name
+        for name in names
+        if name not in history.begun and not catalog.definition(name).shadow_of
+    ]
     programs = {name: catalog.program(name) for name in fresh}
-    known = [name.removeprefix(SHARED_PREFIX) for name in history.shared]
+    known = [node.key for node in history.shared.values()]
     shared = list(history.shared)
     made = []
+    schemas = catalog.schemas()
     for node in reversed(common_nodes(programs.values(), known)):
-        name, sql = f"{SHARED_PREFIX}{node.key}", node.program.sql
-        analyser = analyser_of(node.program.name)
-        program = catalog.compile_shared(name, sql, shared, analyser, node.program.types)
-        made.append(SharedDefinition(name, sql, program.schema.ddl, program.types, program.shared))
-        catalog.redraft(program, made[-1])
-        shared.append(name)
-    keys = {name.removeprefix(SHARED_PREFIX) for name in shared}
+        origin = node.program
+        functions = catalog.definition(origin.name).functions
+        draft = SharedDefinition(
+            history.free_folder(f"{SHARED_PREFIX}{node.key}"),
+            origin.sql,
+            "",
+            origin.types,
+            tuple(_of_functions(catalog, shared, functions)),
+            node.key,
+            {name: schemas[name].ddl for name in origin.reads if name in names},
+            functions,
+        )
+        program = catalog.compile_shared(draft, analyser_of(origin.name))
+        definition = replace(
+            draft, schema=program.schema.ddl, types=program.types, shared=program.shared
+        )
+        made.append(definition)
+        catalog.redraft(program, definition)
+        shared.append(definition.name)
+    keys = {*known, *(node.key for node in made)}
     for name, program in programs.items():
         if keys.isdisjoint(program.keys.values()):
             continue
-        definition = catalog.definition(name)
-        analyser = analyser_of(name)
-        again = catalog.compile_view(name, definition.sql, shared, analyser, program.types)
-        # a node of other types would not be the same, whatever its key says
-        if again.shared != definition.shared and again.schema.ddl == definition.schema:
-            catalog.redraft(again, replace(definition, types=again.types, shared=again.shared))
+        stored = catalog.definition(name)
+        over_shared(catalog, stored, shared, analyser_of(name))
     return made
+
+
+def over_shared(
+    catalog: Catalog,
+    definition: ViewDefinition,
+    shared: Iterable[str],
+    analyser: SparkAnalyser,
+) -> ViewDefinition:
+    """A drafted view, or one that no tick has seen yet, over the shared nodes that it has."""
+    name, sql, types = definition.name, definition.sql, catalog.program(definition.name).types
+    nodes = _of_functions(catalog, shared, definition.functions)
+    folder = definition.kept_in
+    again = catalog.compile_view(name, sql, nodes, analyser, types, folder, hidden=name)
+    # a node of other types would not be the same, whatever its key says
+    if again.shared == definition.shared or again.schema.ddl != definition.schema:
+        return definition
+    found = replace(definition, types=again.types, shared=again.shared)
+    catalog.redraft(again, found)
+    return found
+
+
+def _of_functions(
+    catalog: Catalog, shared: Iterable[str], functions: Mapping[str, str]
+) -> list[str]:
+    """The shared nodes without those whose functions were others than these of the same names."""
+    return [
+        name
+        for name in shared
+        if all(functions.get(each, f) == f for each, f in catalog.shared(name).functions.items())
+    ]

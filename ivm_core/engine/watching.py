@@ -40,7 +40,7 @@ class Watch(Generic[B]):
         """Start after tick `since`; OutOfRange for one that isn't there."""
         self._engine = engine
         self._reader = Reader(engine)
-        self.view, self._schema = self._reader.relation(view)
+        self.view, _ = self._reader.relation(view)
         source = engine.history.sources.get(self.view)
         if source is not None and source.kind == DELTA:
             raise UserError(
@@ -49,6 +49,7 @@ class Watch(Generic[B]):
                 fix="watch a view, or read the table's own change data feed",
             )
         self.since = self._reader.checked(since, "since")
+        self._reader.same_columns_since(self.view, self.since)
         self._wait = wait
         self._batch = batch
 
@@ -59,6 +60,7 @@ class Watch(Generic[B]):
         deadline = None if self._wait is None else time.monotonic() + self._wait
         while True:
             self._engine.refresh()
+            self.view, _ = self._reader.relation(self.view)
             while self.since < self._engine.history.tick:
                 tick = self.since + 1
                 table = self._changes(tick)
@@ -70,7 +72,8 @@ class Watch(Generic[B]):
             time.sleep(PAUSE)
 
     def _changes(self, tick: int) -> pa.Table:
-        trace = self._reader.trace(self.view)
-        names = [*self._schema.names, WEIGHT]
+        schema = self._reader.same_columns_since(self.view, tick - 1)
+        trace, _ = self._reader.trace(self.view, tick)
+        names = [*schema.names, WEIGHT]
         rows = trace.read(self._engine.history.committed, tick, tick - 1, names)
-        return net(rows, self._schema)
+        return net(rows, schema)
