@@ -83,6 +83,8 @@ def alter_views(
     engine.begin_writing()
     texts = {engine.catalog.view_name(name): sql for name, sql in wanted.items()}
     plan = _Plan(engine, texts)
+    for definition in plan.texts:
+        engine.append("text", {"view": definition.body})
     if not plan.nexts:
         return plan.reports
     plan.drop_other_shadows()
@@ -98,6 +100,8 @@ class _Plan:
         self._catalog, self._history = engine.catalog, engine.history
         self.reports: dict[str, AlterReport] = {}
         self.nexts: dict[str, ViewDefinition] = {}
+        self.texts: list[ViewDefinition] = []
+        """Views that get another text for the very same steps."""
         self._reads: dict[str, tuple[str, ...]] = {}
         for view in self._history.views:
             self._catalog.program(view)  # as it is stored, before anything is drafted
@@ -106,6 +110,7 @@ class _Plan:
                 found = self._next(view, sql)
                 if found is None:
                     drafts.pop(view, None)
+                    self._take_text(view, sql)
                     stored = self._history.views[view]
                     same = self._catalog.program(view).fingerprint
                     self.reports[view] = AlterReport(
@@ -150,6 +155,16 @@ class _Plan:
             drafted = replace(drafted, rows_folder=stored.rows_in)
         return drafted
 
+    def _take_text(self, view: str, sql: str | None) -> None:
+        """The text is stored in place of the old one where that leaves every step as it is."""
+        stored = self._history.views[view]
+        if sql is None or sql == stored.sql:
+            return
+        before = self._catalog.program(view)
+        after = self._catalog.again(view, self._engine.analyser(view), sql)
+        if [each.text for each in after.steps] == [each.text for each in before.steps]:
+            self.texts.append(replace(stored, sql=sql, types=after.types))
+
     def _reads_other_columns(self, reads: tuple[str, ...]) -> bool:
         views = self._history.views
         return any(
@@ -165,7 +180,7 @@ class _Plan:
                 continue
             for reader in self._catalog.readers(view):
                 if reader not in self.nexts and reader not in broken:
-                    reason = self._breaks(reader)
+                    reason = breaks(self._engine, reader)
                     if reason:
                         broken[reader] = reason
         if broken:
@@ -180,18 +195,6 @@ class _Plan:
                 stored=self._history.views[first].schema,
                 given=self.nexts[first].schema,
             )
-
-    def _breaks(self, reader: str) -> str:
-        before = self._catalog.program(reader)
-        try:
-            after = self._catalog.again(reader, self._engine.analyser(reader))
-        except IvmError as error:
-            return str(error).splitlines()[0]
-        if after.schema.ddl != before.schema.ddl:
-            return f"its columns would be ({after.schema.ddl})"
-        if after.plan.text != before.plan.text or dict(after.types) != dict(before.types):
-            return "columns that it reads have other types"
-        return ""
 
     def drop_other_shadows(self) -> None:
         """What was prepared for these views before, and is not what they become now."""
@@ -296,6 +299,20 @@ class _Plan:
             digest=digests[1] or zero,
             **more,
         )
+
+
+def breaks(engine: Engine, reader: str) -> str:
+    """Why a view can't go on as it is over the drafted relations; empty where it can."""
+    before = engine.catalog.program(reader)
+    try:
+        after = engine.catalog.again(reader, engine.analyser(reader))
+    except IvmError as error:
+        return str(error).splitlines()[0]
+    if after.schema.ddl != before.schema.ddl:
+        return f"its columns would be ({after.schema.ddl})"
+    if after.plan.text != before.plan.text or dict(after.types) != dict(before.types):
+        return "columns that it reads have other types"
+    return ""
 
 
 def _is_same(one: ViewDefinition, other: ViewDefinition) -> bool:

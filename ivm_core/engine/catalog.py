@@ -35,6 +35,7 @@ class Catalog:
         self._history = history
         self._programs: dict[str, tuple[ViewDefinition, ViewProgram]] = {}
         self._drafts: dict[str, ViewDefinition] = {}
+        self._columns: dict[str, Schema] = {}
 
     # --- names ---
 
@@ -81,6 +82,7 @@ class Catalog:
     def schemas(self) -> dict[str, Schema]:
         """Schemas of sources and views by name."""
         found = {name: source.schema for name, source in self._history.sources.items()}
+        found |= self._columns
         for name, view in {**self._history.views, **self._drafts}.items():
             found[name] = parse_schema(view.schema)
         return found
@@ -164,18 +166,24 @@ class Catalog:
 
     @contextmanager
     def drafting(
-        self, drafts: Mapping[str, ViewDefinition] | None = None
+        self,
+        drafts: Mapping[str, ViewDefinition] | None = None,
+        columns: Mapping[str, Schema] | None = None,
     ) -> Iterator[dict[str, ViewDefinition]]:
-        """Views that are drafted within can be read by the next; afterwards they are forgotten."""
+        """Views that are drafted within can be read by the next; afterwards they are forgotten.
+
+        `columns` are those that sources have within.
+        """
         outer = self._drafts
         self._drafts = {**outer, **(drafts or {})}
+        self._columns = dict(columns or {})
         try:
             yield self._drafts
         finally:
             for name in self._drafts:
                 if name not in self._history.views:
                     self._programs.pop(name, None)
-            self._drafts = outer
+            self._drafts, self._columns = outer, {}
 
     def draft(
         self,

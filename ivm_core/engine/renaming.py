@@ -81,14 +81,8 @@ def _over(engine: Engine, reader: str, before: ViewProgram, old: str, new: str) 
     where = f"view {stored.shadow_of or reader}"
     sql = with_relation_renamed(stored.sql, old, new, where)
     after = engine.catalog.again(reader, engine.analyser(reader), sql)
-    same_plan = _with_scans(after.plan, new, old).text == before.plan.text
-    stages = zip(after.stages, before.stages, strict=False)
-    same_stages = len(after.stages) == len(before.stages) and all(
-        _with_scans(one.stage.body, new, old).text == other.stage.body.text
-        and one.output == other.output
-        for one, other in stages
-    )
-    if not (same_plan and same_stages):
+    steps = [_with_scans(each, new, old).text for each in (after.plan, *after.steps)]
+    if steps != [each.text for each in (before.plan, *before.steps)]:
         raise InternalError(f"view {reader} over {new} is not what it was over {old}")
     return replace(stored, sql=sql, types=after.types, fingerprint=after.fingerprint)
 

@@ -15,6 +15,7 @@ from ivm_core import (
     UnknownName,
     UserError,
 )
+from ivm_core.engine import swapping
 from tests.flow.shop import VIEWS, assert_exact, log_of, rows
 
 if TYPE_CHECKING:
@@ -165,6 +166,34 @@ def test_views_that_break_are_named_and_altered_in_the_same_call(sold: Increment
         assert sold.check(view).equal
     assert rows(sold.snapshot("cities")) == [("Oslo", 34), ("Rome", 27), ("Rome", 9)]
     assert sold.replay().equal
+
+
+def test_rows_that_only_spark_can_compare(
+    sold: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swapping, "LOCAL_ROWS", 0)
+    report = sold.alter_view("totals", OVER_FIVE.replace("5", "8"))
+    assert (report.inserted, report.deleted) == (1, 2)
+    assert len(report.sample) == 3
+    assert report.downstream == {"cities": 2}
+    report = sold.alter_view(
+        "totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY 1"
+    )
+    assert (report.inserted, report.deleted) == (2, 1)
+    assert_exact(sold, "cities")
+    assert sold.check("totals").equal
+    monkeypatch.undo()
+    assert sold.replay().equal
+
+
+def test_readers_that_are_behind_catch_up_before_columns_change(sold: IncrementalFlow) -> None:
+    sold.tick("orders", [(5, "bob", 30)], views=["totals"])
+    report = sold.alter_view(
+        "totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY 1"
+    )
+    assert (report.tick, report.downstream) == (4, {"cities": 0})
+    assert rows(sold.snapshot("cities")) == [("Oslo", 34), ("Rome", 27), ("Rome", 9)]
+    assert_exact(sold, "cities")
 
 
 def test_what_is_refused_changes_nothing(sold: IncrementalFlow) -> None:
