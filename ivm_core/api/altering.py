@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.altering import AlterReport, alter_views
 from ivm_core.engine.renaming import drop_views
+from ivm_core.engine.widening import widen_source
 from ivm_core.model.errors import UserError
+from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
@@ -46,6 +48,15 @@ def alter_view(
     first = next(iter(wanted))
     others = {view: reports[view] for view in wanted if view != first}
     return replace(reports[first], also=others)
+
+
+def alter_source(engine: Engine, name: str, schema: str) -> tuple[str, ...]:
+    """Add columns to a fed source and give back their names."""
+    engine.refresh()
+    where = f"source {engine.catalog.source_name(name)}"
+    if not isinstance(schema, str):
+        raise UserError("a source's columns are text", where=where, fix="give all columns")
+    return widen_source(engine, name, parse_schema(schema, where))
 
 
 def drop_view(engine: Engine, names: tuple[str, ...], *, cascade: bool) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from ivm_core.api.altering import alter_view, drop_view
+from ivm_core.api.altering import alter_source, alter_view, drop_view
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
@@ -223,6 +223,15 @@ class IncrementalFlow:
         is: for a view whose function was registered anew. Raises what `register_view` would.
         """
         return alter_view(self._engine, name, sql, also, swap=swap)
+
+    @_spark_left_alone
+    def alter_source(self, name: str, schema: str) -> tuple[str, ...]:
+        """Add columns to a fed source, given all of them; returns the names of the new ones.
+
+        Stored rows have NULL in them. A column that would go or get another type, and a view whose
+        columns would change (one with `SELECT *`), are named: `DefinitionConflict`.
+        """
+        return alter_source(self._engine, name, schema)
 
     @_spark_left_alone
     def drop_view(self, *names: str, cascade: bool = False) -> tuple[str, ...]:

@@ -131,6 +131,11 @@ class ViewProgram:
         content = f"{PLAN_FORMAT}|{means}|{self.schema.ddl}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
+    @property
+    def steps(self) -> tuple[Node, ...]:
+        """What each stage computes."""
+        return tuple(each.stage.top or each.stage.body for each in self.stages)
+
     def called(self, name: str) -> ViewProgram:
         """The same program for a view of another name; its inner relations keep theirs."""
         if name == self.name:

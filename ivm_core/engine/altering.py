@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.core import Engine
     from ivm_core.engine.definitions import ViewDefinition
+    from ivm_core.engine.history import History
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def alter_views(
     engine.begin_writing()
     texts = {engine.catalog.view_name(name): sql for name, sql in wanted.items()}
     plan = _Plan(engine, texts)
+    for definition in plan.texts:
+        engine.append("text", {"view": definition.body})
     if not plan.nexts:
         return plan.reports
     plan.drop_other_shadows()
@@ -101,6 +104,8 @@ class _Plan:
         self._catalog, self._history = engine.catalog, engine.history
         self.reports: dict[str, AlterReport] = {}
         self.nexts: dict[str, ViewDefinition] = {}
+        self.texts: list[ViewDefinition] = []
+        """Views that get another text for the very same steps."""
         self._reads: dict[str, tuple[str, ...]] = {}
         self._texts = frozenset(texts)
         for view in (*self._history.views, *self._history.shared):
@@ -110,6 +115,7 @@ class _Plan:
                 found = self._next(view, sql)
                 if found is None:
                     drafts.pop(view, None)
+                    self._take_text(view, sql)
                     stored = self._history.views[view]
                     same = self._catalog.program(view).fingerprint
                     self.reports[view] = AlterReport(
@@ -160,6 +166,16 @@ class _Plan:
         nodes = self._history.shared
         return [n for n in nodes if self._texts.isdisjoint(self._catalog.program(n).reads)]
 
+    def _take_text(self, view: str, sql: str | None) -> None:
+        """The text is stored in place of the old one where that leaves every step as it is."""
+        stored = self._history.views[view]
+        if sql is None or sql == stored.sql:
+            return
+        before = self._catalog.program(view)
+        after = self._catalog.again(view, self._engine.analyser(view), sql)
+        if [each.text for each in after.steps] == [each.text for each in before.steps]:
+            self.texts.append(replace(stored, sql=sql, types=after.types))
+
     def _reads_other_columns(self, reads: tuple[str, ...]) -> bool:
         views = self._history.views
         return any(
@@ -175,7 +191,7 @@ class _Plan:
                 continue
             for reader in self._catalog.readers(view):
                 if reader not in self.nexts and reader not in broken:
-                    reason = self._breaks(reader)
+                    reason = breaks(self._engine, reader, self.nexts)
                     if reason:
                         broken[reader] = reason
         if broken:
@@ -190,29 +206,6 @@ class _Plan:
                 stored=self._history.views[first].schema,
                 given=self.nexts[first].schema,
             )
-
-    def _breaks(self, reader: str) -> str:
-        before = self._catalog.program(reader)
-        try:
-            after = self._catalog.again(reader, self._engine.analyser(reader))
-        except IvmError as error:
-            return str(error).splitlines()[0]
-        if after.schema.ddl != before.schema.ddl:
-            return f"its columns would be ({after.schema.ddl})"
-        same = after.plan.text == before.plan.text and not _has_other_types(after, before)
-        if not same or self._reads_other_types(before):
-            return "columns that it reads have other types"
-        return ""
-
-    def _reads_other_types(self, reader: ViewProgram) -> bool:
-        """Whether a column that it reads of a view comes in another type."""
-        for scan in scans(reader.plan):
-            if scan.relation in self.nexts:
-                old = parse_schema(self._history.views[scan.relation].schema)
-                new = parse_schema(self.nexts[scan.relation].schema)
-                if any(old.field(each).type != new.field(each).type for each in scan.fields):
-                    return True
-        return False
 
     def drop_other_shadows(self) -> None:
         """What was prepared for these views before, and is not what they become now."""
@@ -322,6 +315,37 @@ class _Plan:
             digest=digests[1] or zero,
             **more,
         )
+
+
+def breaks(engine: Engine, reader: str, nexts: Mapping[str, ViewDefinition] | None = None) -> str:
+    """Why a view can't go on as it is over the drafted relations; empty where it can.
+
+    `nexts` are the next definitions of views.
+    """
+    before = engine.catalog.program(reader)
+    try:
+        after = engine.catalog.again(reader, engine.analyser(reader))
+    except IvmError as error:
+        return str(error).splitlines()[0]
+    if after.schema.ddl != before.schema.ddl:
+        return f"its columns would be ({after.schema.ddl})"
+    same = after.plan.text == before.plan.text and not _has_other_types(after, before)
+    if not same or _reads_other_types(engine.history, before, nexts or {}):
+        return "columns that it reads have other types"
+    return ""
+
+
+def _reads_other_types(
+    history: History, reader: ViewProgram, nexts: Mapping[str, ViewDefinition]
+) -> bool:
+    """Whether a column that it reads of a view comes in another type."""
+    for scan in scans(reader.plan):
+        if scan.relation in nexts:
+            old = parse_schema(history.views[scan.relation].schema)
+            new = parse_schema(nexts[scan.relation].schema)
+            if any(old.field(each).type != new.field(each).type for each in scan.fields):
+                return True
+    return False
 
 
 def _is_same(one: ViewDefinition, other: ViewDefinition) -> bool:

@@ -46,6 +46,7 @@ class Catalog:
         self._plans: dict[str, tuple[dict[str, Schema | None], ViewPlan]] = {}
         self._drafts: dict[str, ViewDefinition] = {}
         self._shared_drafts: dict[str, SharedDefinition] = {}
+        self._columns: dict[str, Schema] = {}
 
     # --- names ---
 
@@ -93,6 +94,7 @@ class Catalog:
     def schemas(self) -> dict[str, Schema]:
         """Schemas of sources and views by name: what a query can read."""
         found = {name: source.schema for name, source in self._history.sources.items()}
+        found |= self._columns
         for name, view in {**self._history.views, **self._drafts}.items():
             found[name] = parse_schema(view.schema)
         return found
@@ -219,19 +221,25 @@ class Catalog:
 
     @contextmanager
     def drafting(
-        self, drafts: Mapping[str, ViewDefinition] | None = None
+        self,
+        drafts: Mapping[str, ViewDefinition] | None = None,
+        columns: Mapping[str, Schema] | None = None,
     ) -> Iterator[dict[str, ViewDefinition]]:
-        """Views that are drafted within can be read by the next; afterwards they are forgotten."""
+        """Views that are drafted within can be read by the next; afterwards they are forgotten.
+
+        `columns` are those that sources have within.
+        """
         outer, outer_shared = self._drafts, self._shared_drafts
         self._drafts = {**outer, **(drafts or {})}
         self._shared_drafts = dict(outer_shared)
+        self._columns = dict(columns or {})
         try:
             yield self._drafts
         finally:
             for name in (*self._drafts, *self._shared_drafts):
                 if name not in self._history.views and name not in self._history.shared:
                     self._programs.pop(name, None)
-            self._drafts = outer
+            self._drafts, self._columns = outer, {}
             self._shared_drafts = outer_shared
             self._plans = {}
 

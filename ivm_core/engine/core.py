@@ -20,6 +20,7 @@ from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
+from ivm_core.engine.leftovers import delete_leftovers
 from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
@@ -225,6 +226,7 @@ class Engine:
         self._take_epoch()
         if self.history.pending is not None:
             self._finish_killed(self.history.pending)
+        delete_leftovers(self.layout, self.history)
 
     def recover(self) -> None:
         """Finish a killed tick, unless its writer is still alive."""

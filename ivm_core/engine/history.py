@@ -116,6 +116,13 @@ class History:
             self._forget_unread()
             fate = f"it was dropped after tick {entry.tick}; "
             self.gone |= dict.fromkeys(entry.body["names"], fate)
+        elif entry.kind == "text":
+            view = ViewDefinition.parse(entry.body["view"])
+            self.views[view.name] = view
+        elif entry.kind == "columns":
+            source = SourceDefinition.parse(entry.body["source"])
+            self.sources[source.name] = source
+            self.source_digests[source.name] = entry.body["state_digest"]
         elif entry.kind == "rename":
             self._rename(entry.body)
         elif entry.kind == "intent":

@@ -43,7 +43,13 @@ class Layout:
 
     def source_rows(self, name: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a fed source."""
-        return self._trace(("sources", name.casefold(), "rows"), weighted(schema), key)
+        parts = ("sources", name.casefold(), "rows")
+        wanted = arrow_schema(weighted(schema))
+        found = self._open.get(parts)
+        if found is None or found.schema.names[:-1] != wanted.names:
+            found = Trace.open(self.root.child(*parts), wanted, key, widens=True)
+            self._open[parts] = found
+        return found
 
     def stage_rows(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a view, of a node inside it, or of a shared node."""

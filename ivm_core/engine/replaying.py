@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
 
-DEFINING = ("source", "shared", "view", "drop", "rename")
+DEFINING = ("source", "shared", "view", "text", "columns", "drop", "rename")
 """Entries of the tick log that say what the flow is made of."""
 
 
@@ -109,10 +109,11 @@ def _tick(engine: Engine, shadow: Engine, entry: Entry) -> None:
     body = entry.body
     batches = {}
     for name in body["sources"]:
-        source = engine.history.sources[name]
+        source = shadow.history.sources[name]  # with the columns that it had then
         if source.kind != FED:
             continue
-        trace = engine.layout.source_rows(name, source.schema, source.primary_key)
+        now = engine.history.sources[name]
+        trace = engine.layout.source_rows(name, now.schema, now.primary_key)
         names = [*source.schema.names, WEIGHT]
         rows = trace.read(engine.history.committed, entry.tick, entry.tick - 1, names)
         wanted = arrow_schema(source.schema, weight=True)

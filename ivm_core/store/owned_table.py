@@ -164,6 +164,16 @@ class OwnedTable:
         self.version += 1
         return self.version
 
+    def add_columns(self, fields: Iterable[pa.Field]) -> None:
+        """Give the table more columns; `VersionTaken` if another commit was first."""
+        table = _open(self.location)
+        wanted = DeltaSchema.from_arrow(pa.schema(list(fields))).fields
+        try:
+            table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
+        except (CommitFailedError, DeltaError) as error:
+            raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
+        self._load(_open(self.location))
+
     def removed_since(self, moment: float) -> set[str]:
         """Paths of files that were removed from the table after a POSIX time."""
         removed: set[str] = set()

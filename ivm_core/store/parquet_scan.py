@@ -45,13 +45,16 @@ class ParquetScan:
     def read(
         self, paths: Iterable[str], columns: Sequence[str], where: Limit | None = None
     ) -> pa.Table:
-        """Rows of these files within the limit; a missing or damaged file is `CorruptStore`."""
+        """Rows of these files within the limit; a missing or damaged file is `CorruptStore`.
+
+        A column that a file was written without is NULL in its rows.
+        """
         wanted = pa.schema([self._schema.field(name) for name in columns])
         limit = where.fitted(self._schema) if where else None
         try:
             pieces = [piece for path in paths for piece in self._pieces(path, limit)]
             each_in_turn = map if len(pieces) <= 1 else _threads().map
-            parts = list(each_in_turn(lambda piece: _read_piece(piece, wanted, limit), pieces))
+            parts = list(each_in_turn(lambda piece: self._read(piece, wanted, limit), pieces))
         except (OSError, pa.ArrowInvalid) as error:
             raise CorruptStore(f"a file of {self._location.uri} can't be read: {error}") from error
         return pa.concat_tables([wanted.empty_table(), *(part for part in parts if part)])
@@ -82,6 +85,40 @@ class ParquetScan:
         step = max(1, _ROWS_AT_A_TIME // average)
         return [(file, groups[start : start + step]) for start in range(0, len(groups), step)]
 
+    def _read(self, piece: Piece, wanted: pa.Schema, limit: Limit | None) -> pa.Table | None:
+        file, groups = piece
+        if limit is None:
+            return self._decode(file, groups, wanted.names).cast(wanted)
+        keys = self._decode(file, groups, limit.columns)
+        hits = pc.indices_nonzero(limit.mask(keys)).to_numpy().astype(np.int64)
+        if not len(hits):
+            return None
+        rest = [name for name in wanted.names if name not in limit.columns]
+        found = keys.take(pa.array(hits))
+        if rest:
+            touched, places = _touched(file, groups, hits)
+            others = self._decode(file, touched, rest)
+            for name in rest:
+                found = found.append_column(name, others[name].take(places))
+        return found.select(wanted.names).cast(wanted)
+
+    def _decode(
+        self, file: parquet.ParquetFile, groups: list[int], columns: Sequence[str]
+    ) -> pa.Table:
+        has = set(file.schema_arrow.names)
+        if has.issuperset(columns):
+            return file.read_row_groups(groups, columns=list(columns), use_threads=False)
+        count = sum(file.metadata.row_group(group).num_rows for group in groups)
+        there = [name for name in columns if name in has]
+        table = file.read_row_groups(groups, columns=there, use_threads=False) if there else None
+        arrays = [
+            table[name]
+            if table is not None and name in has
+            else pa.nulls(count, self._schema.field(name).type)
+            for name in columns
+        ]
+        return pa.table(arrays, names=list(columns))
+
     def _file(self, path: str) -> parquet.ParquetFile:
         found = self._open.get(path)
         if found is None:
@@ -98,27 +135,10 @@ class ParquetScan:
         return found
 
 
-def _read_piece(piece: Piece, wanted: pa.Schema, limit: Limit | None) -> pa.Table | None:
-    file, groups = piece
-    if limit is None:
-        return _decode(file, groups, wanted.names).cast(wanted)
-    keys = _decode(file, groups, limit.columns)
-    hits = pc.indices_nonzero(limit.mask(keys)).to_numpy().astype(np.int64)
-    if not len(hits):
-        return None
-    rest = [name for name in wanted.names if name not in limit.columns]
-    found = keys.take(pa.array(hits))
-    if rest:
-        others, places = _rows(file, groups, hits, rest)
-        for name in rest:
-            found = found.append_column(name, others[name].take(places))
-    return found.select(wanted.names).cast(wanted)
-
-
-def _rows(
-    file: parquet.ParquetFile, groups: list[int], hits: np.ndarray, columns: list[str]
-) -> tuple[pa.Table, pa.Array]:
-    """Decode only the row groups with hits, and say where the hits are among them."""
+def _touched(
+    file: parquet.ParquetFile, groups: list[int], hits: np.ndarray
+) -> tuple[list[int], pa.Array]:
+    """The row groups with hits, and where the hits are among them."""
     sizes = np.array([file.metadata.row_group(group).num_rows for group in groups])
     ends = np.cumsum(sizes)
     of_hit = np.searchsorted(ends, hits, side="right")
@@ -126,12 +146,7 @@ def _rows(
     skips = sizes.copy()
     skips[touched] = 0
     skipped = np.cumsum(skips)
-    places = pa.array(hits - skipped[of_hit])
-    return _decode(file, [groups[each] for each in touched], columns), places
-
-
-def _decode(file: parquet.ParquetFile, groups: list[int], columns: Sequence[str]) -> pa.Table:
-    return file.read_row_groups(groups, columns=list(columns), use_threads=False)
+    return [groups[each] for each in touched], pa.array(hits - skipped[of_hit])
 
 
 @cache

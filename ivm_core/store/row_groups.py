@@ -26,8 +26,12 @@ class ColumnRange:
 
     @classmethod
     def of(cls, metadata: Any, column: str, of: pa.DataType) -> ColumnRange:
-        """Read the statistics of a column that the file has at its top level."""
+        """Read the statistics of a column at the file's top level, or one that it lacks."""
         names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+        if column not in names:
+            unknown = np.zeros(metadata.num_row_groups, dtype=bool)
+            nothing = np.zeros(metadata.num_row_groups, dtype=np.int64)
+            return cls(nothing, nothing, unknown, ~unknown)
         at = names.index(column)
         low, high, has_null = [], [], []
         for group in range(metadata.num_row_groups):

@@ -52,12 +52,18 @@ class Trace:
 
     @classmethod
     def open(
-        cls, location: Location, schema: pa.Schema | None = None, cluster_by: Sequence[str] = ()
+        cls,
+        location: Location,
+        schema: pa.Schema | None = None,
+        cluster_by: Sequence[str] = (),
+        *,
+        widens: bool = False,
     ) -> Trace:
         """Open the trace, or make it when there is none and `schema` (without `_tick`) is given.
 
         `cluster_by` is what reads are limited by most; it orders the rows within new files. A
         stored trace with other columns is `CorruptStore`, as is a missing one without `schema`.
+        One that `widens` may have more columns than are asked for, and is given those it lacks.
         """
         wanted = None if schema is None else nullable(schema).append(pa.field(TICK, pa.int64()))
         try:
@@ -69,6 +75,13 @@ class Trace:
                 table = OwnedTable.create(location, wanted, {CLUSTER_BY: ",".join(cluster_by)})
             except VersionTaken:
                 table = OwnedTable.open(location)
+        if wanted is not None and widens:
+            stored = nullable(table.schema)
+            lacking = [each for each in wanted if each.name not in stored.names]
+            if lacking:
+                table.add_columns(lacking)
+            kept = [stored.field(each.name) if each not in lacking else each for each in wanted]
+            table.schema = pa.schema(kept)
         if wanted is not None and not nullable(table.schema).equals(wanted):
             raise CorruptStore(
                 f"the trace {location.uri} has the columns\n{table.schema}\ninstead of\n{wanted}"

@@ -15,6 +15,7 @@ from ivm_core import (
     UnknownName,
     UserError,
 )
+from ivm_core.engine import swapping
 from tests.flow.shop import VIEWS, assert_exact, log_of, rows
 
 if TYPE_CHECKING:
@@ -167,6 +168,34 @@ def test_views_that_break_are_named_and_altered_in_the_same_call(sold: Increment
     assert sold.replay().equal
 
 
+def test_rows_that_only_spark_can_compare(
+    sold: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swapping, "LOCAL_ROWS", 0)
+    report = sold.alter_view("totals", OVER_FIVE.replace("5", "8"))
+    assert (report.inserted, report.deleted) == (1, 2)
+    assert len(report.sample) == 3
+    assert report.downstream == {"cities": 2}
+    report = sold.alter_view(
+        "totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY 1"
+    )
+    assert (report.inserted, report.deleted) == (2, 1)
+    assert_exact(sold, "cities")
+    assert sold.check("totals").equal
+    monkeypatch.undo()
+    assert sold.replay().equal
+
+
+def test_readers_that_are_behind_catch_up_before_columns_change(sold: IncrementalFlow) -> None:
+    sold.tick("orders", [(5, "bob", 30)], views=["totals"])
+    report = sold.alter_view(
+        "totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY 1"
+    )
+    assert (report.tick, report.downstream) == (4, {"cities": 0})
+    assert rows(sold.snapshot("cities")) == [("Oslo", 34), ("Rome", 27), ("Rome", 9)]
+    assert_exact(sold, "cities")
+
+
 def test_what_is_refused_changes_nothing(sold: IncrementalFlow) -> None:
     before = log_of(sold)
     with pytest.raises(UserError, match="circle"):
@@ -201,3 +230,39 @@ def test_a_changed_function_is_a_changed_view(flow: IncrementalFlow) -> None:
     flow.tick("s", [(3,)])
     assert rows(flow.snapshot("v")) == [(3,), (4,), (5,)]
     assert_exact(flow)
+
+
+@pytest.mark.parametrize("count", [3, pytest.param(7, marks=pytest.mark.nightly)])
+def test_a_view_goes_through_many_kinds_of_definitions(count: int, flow: IncrementalFlow) -> None:
+    flow.register_source("a", "id INT, k STRING, x BIGINT", primary_key=["id"])
+    flow.register_source("b", "k STRING, y BIGINT")
+    texts = [
+        "SELECT k, x AS n FROM a",
+        "SELECT k, MAX(x) AS n FROM a GROUP BY k",
+        "SELECT a.k, b.y AS n FROM a LEFT JOIN b ON a.k = b.k",
+        "SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) + 0L AS n FROM a",
+        "SELECT DISTINCT k, y AS n FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.k = b.k)",
+        "SELECT k, x AS n FROM a ORDER BY x DESC LIMIT 3",
+        "SELECT k, SUM(x) AS n FROM a GROUP BY k HAVING COUNT(*) > 1",
+    ]
+    flow.register_view("v", texts[0])
+    flow.register_view("d", "SELECT k, COUNT(*) AS c, MIN(n) AS least FROM v GROUP BY k")
+    flow.tick(
+        {
+            "a": [(1, "p", 5), (2, "p", 9), (3, "q", 7), (4, None, 1), (5, "r", None)],
+            "b": [("p", 1), ("p", 1), ("q", 2), (None, 3)],
+        }
+    )
+    for number, text in enumerate(texts[1:count]):
+        if number % 2:
+            assert not flow.alter_view("v", text, swap=False).swapped
+            flow.tick("a", DeltaBatch.upserts([(10 + number, "q", number), (3, "p", number)]))
+        assert flow.alter_view("v", text).swapped
+        flow.tick(
+            {
+                "a": DeltaBatch.upserts([(20 + number, "r", number), (1, "q", 3 - number)]),
+                "b": DeltaBatch.of([("p", 1), ("r", number)], weights=[-1 if not number else 1, 1]),
+            }
+        )
+        assert_exact(flow)
+    assert flow.replay().equal

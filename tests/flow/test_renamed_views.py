@@ -57,6 +57,8 @@ def test_a_name_of_a_dropped_view_is_free_for_another(
     sold.close()
     with IncrementalFlow.open(place, spark) as again:
         again.tick("orders", [(5, "cy", 1)])
+        assert sorted(each.name for each in (place / "views" / "totals").iterdir()) == []
+        assert (place / "views" / "totals@2" / "rows").exists()
         assert rows(again.snapshot("totals")) == [("ann", 7), ("bob", 3), ("cy", 1)]
         assert_exact(again)
 

@@ -1,0 +1,111 @@
+"""Adding columns to a fed source: rows that are there have NULL in them, views stay as they are.
+
+One entry in the tick log, no tick. Files are left alone: a column that a file was written without
+is NULL when it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from ivm_core.compile.stages import scans
+from ivm_core.engine.altering import breaks
+from ivm_core.engine.definitions import FED
+from ivm_core.engine.gears import StoredRows
+from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.model.errors import DefinitionConflict, UserError
+from ivm_core.model.names import WEIGHT
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.row_identity import digest_aggregates, digest_from_limbs, digest_of
+from ivm_core.operators.sql import text_of
+
+if TYPE_CHECKING:
+    from ivm_core.engine.core import Engine
+    from ivm_core.engine.definitions import SourceDefinition
+    from ivm_core.model.digest import Digest
+    from ivm_core.model.schema import Schema
+
+
+def widen_source(engine: Engine, name: str, schema: Schema) -> tuple[str, ...]:
+    """Give a source these columns, all of its own among them; returns the names of the new ones."""
+    engine.begin_writing()
+    source = engine.history.sources[engine.catalog.source_name(name)]
+    where = f"source {source.name}"
+    if source.kind != FED:
+        raise UserError(
+            f"{source.name} follows a Delta table, whose columns are its own",
+            where=where,
+            fix="register the table again as a new source, and views over that one",
+        )
+    added = tuple(each for each in schema.names if source.schema.find(each) is None)
+    _refuse_narrower(engine, source, schema)
+    if not added:
+        return ()
+    readers = engine.catalog.readers(source.name)
+    with engine.catalog.drafting(columns={source.name: schema}):
+        reasons = {view: breaks(engine, view) for view in readers}
+    broken = {view: reason for view, reason in reasons.items() if reason}
+    if broken:
+        raise DefinitionConflict(
+            "the new columns change views: "
+            + "; ".join(f"{view}, because {reason}" for view, reason in broken.items()),
+            where=where,
+            fix="name the columns that they read, with flow.alter_view, and add the new ones "
+            "to them afterwards",
+            stored=source.schema.ddl,
+            given=schema.ddl,
+        )
+    wider = replace(source, schema=schema)
+    digest = _digest(engine, source, schema)
+    engine.append("columns", {"source": wider.body, "state_digest": digest.hex})
+    return added
+
+
+def _refuse_narrower(engine: Engine, source: SourceDefinition, schema: Schema) -> None:
+    """DefinitionConflict for columns that would go or change, with the rows and views they have."""
+    lost = []
+    for each in source.schema:
+        found = schema.find(each.name)
+        if found is None or found != each:
+            lost.append(each.name)
+    if not lost:
+        return
+    views = [
+        view
+        for view in engine.catalog.readers(source.name)
+        if any(
+            scan.relation == source.name and set(scan.fields) & set(lost)
+            for scan in scans(engine.catalog.program(view).plan)
+        )
+    ]
+    rows = engine.history.source_rows.get(source.name, 0)
+    read = f"; views that read them: {', '.join(views)}" if views else ""
+    raise DefinitionConflict(
+        f"{', '.join(lost)} would go or change, and {rows} stored rows have them{read}",
+        where=f"source {source.name}",
+        fix="keep every column with its name and type, and add others beside them",
+        stored=source.schema.ddl,
+        given=schema.ddl,
+    )
+
+
+def _digest(engine: Engine, source: SourceDefinition, schema: Schema) -> Digest:
+    """The digest of the source's rows, each with NULL in what it doesn't have."""
+    committed = engine.history.committed
+    trace = engine.layout.source_rows(source.name, source.schema, source.primary_key)
+    if trace.rows_estimate(committed) <= LOCAL_ROWS:
+        table = trace.read(committed, columns=[*source.schema.names, WEIGHT])
+        for each in arrow_schema(schema):
+            if each.name not in table.column_names:
+                table = table.append_column(each.name, pa.nulls(table.num_rows, each.type))
+        return digest_of(table, schema)
+    uris = tuple(file.uri for file in trace.files(committed))
+    rows = StoredRows(uris, ticked(weighted(schema)), at=committed.newest)
+    limbs = [F.expr(text_of(tree)).alias(name) for name, tree in digest_aggregates(schema)]
+    found = engine.gears.read(rows).agg(*limbs).first()
+    return digest_from_limbs({} if found is None else found.asDict())

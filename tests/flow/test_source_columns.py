@@ -1,0 +1,85 @@
+"""Columns that are added to a source, and those that can't go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ivm_core import DefinitionConflict, DeltaBatch, IncrementalFlow, UnknownName
+from ivm_core.model.digest import Digest
+from ivm_core.operators.row_identity import digest_of
+from tests.flow.shop import ORDERS, assert_exact, log_of, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+WIDER = "id BIGINT, customer STRING, note STRING, amount INT"
+
+
+@pytest.fixture
+def sold(shop: IncrementalFlow) -> IncrementalFlow:
+    shop.tick("orders", [(1, "ann", 20), (2, "bob", 4), (3, "ann", 7)])
+    return shop
+
+
+def test_rows_that_are_there_have_null_in_an_added_column(
+    sold: IncrementalFlow, place: Path, spark: SparkSession
+) -> None:
+    assert sold.alter_source("orders", WIDER) == ("note",)
+    assert sold.alter_source("orders", WIDER) == ()
+    sold.register_view("notes", "SELECT note, COUNT(*) AS n FROM orders GROUP BY note")
+    sold.register_view("noted", "SELECT a.id FROM orders a JOIN orders b ON a.note = b.note")
+    sold.tick("orders", DeltaBatch.inserts([(4, "cy", "new", 11)]) + DeltaBatch.delete_keys([2]))
+    assert rows(sold.snapshot("notes")) == [("new", 1), (None, 2)]
+    assert rows(sold.snapshot("orders"))[0] == (1, "ann", None, 20)
+    assert rows(sold.snapshot("orders", at=1))[1] == (2, "bob", None, 4)
+    assert rows(sold.changes("orders", since=1))[0][:4] == (2, "bob", None, 4)
+    assert_exact(sold)
+    assert sold.replay().equal
+    sold.close()
+    with IncrementalFlow.open(place, spark) as again:
+        again.register_source("orders", WIDER, primary_key=["id"])
+        again.tick("orders", DeltaBatch.upserts([(1, "ann", "new", 21), (3, "ann", None, 7)]))
+        assert rows(again.snapshot("notes")) == [("new", 2), (None, 1)]
+        assert rows(again.snapshot("noted")) == [(1,), (1,), (4,), (4,)]
+        assert_exact(again)
+        schema = again._engine.history.sources["orders"].schema
+        changes = [batch.to_arrow() for _, batch in again.watch_output("orders", since=0)]
+        whole = sum((digest_of(each, schema) for each in changes), Digest.zero())
+        assert whole.hex == again._engine.history.source_digests["orders"]
+
+
+def test_views_that_would_change_are_named(sold: IncrementalFlow) -> None:
+    sold.register_view("everything", "SELECT * FROM orders", hydrate=True)
+    before = log_of(sold)
+    with pytest.raises(DefinitionConflict, match="everything") as caught:
+        sold.alter_source("orders", WIDER)
+    assert "alter_view" in caught.value.fix
+    assert log_of(sold) == before
+    assert sold.alter_view("everything", "SELECT id, customer, amount FROM orders").same_meaning
+    assert log_of(sold) == [*before, ("text", 2)]
+    sold.alter_source("orders", WIDER)
+    report = sold.alter_view("everything", "SELECT * FROM orders")
+    assert "note" in report.columns
+    assert (report.inserted, report.deleted) == (0, 0)
+    sold.tick("orders", [(4, "cy", "new", 11)])
+    assert sold.snapshot("everything").columns == ["id", "customer", "note", "amount"]
+    assert_exact(sold, "large", "totals")
+    assert sold.check("everything").equal
+    assert sold.replay().equal
+
+
+def test_a_column_that_would_go_is_named_with_what_has_it(sold: IncrementalFlow) -> None:
+    before = log_of(sold)
+    for narrower in ("id BIGINT, customer STRING", ORDERS.replace("t INT", "t BIGINT")):
+        with pytest.raises(DefinitionConflict) as caught:
+            sold.alter_source("orders", narrower)
+        assert "amount" in caught.value.what
+        assert "3 stored rows" in caught.value.what
+        assert "large, totals" in caught.value.what
+    with pytest.raises(UnknownName):
+        sold.alter_source("nothing", ORDERS)
+    assert log_of(sold) == before
