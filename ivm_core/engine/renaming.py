@@ -92,7 +92,7 @@ def _nodes_over(engine: Engine, old: str, new: str) -> list[SharedDefinition]:
             continue
         views = catalog.sharers(name)
         where = f"view {views[0]}" if views else name
-        if new in node.over:
+        if any(each.casefold() == new.casefold() for each in node.over if each != old):
             raise UserError(
                 f"a node that views {', '.join(views)} share was made beside another view {new}",
                 where=where,

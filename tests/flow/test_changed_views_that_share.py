@@ -98,7 +98,7 @@ def test_views_are_renamed_and_dropped_beside_and_below_a_shared_node(
             "paid": "SELECT id, customer, amount FROM orders WHERE amount > 1",
             "towns": "SELECT city, name FROM customers WHERE city IS NOT NULL",
             "cities": (
-                f"SELECT t.city, x.total FROM {totals('b', 'paid')} x "
+                f"SELECT t.city, x.total, x.n FROM {totals('b', 'paid')} x "
                 "JOIN towns t ON t.name = x.customer"
             ),
             "large": f"SELECT customer, total FROM {totals('a', 'paid')} WHERE n > 1",
@@ -114,7 +114,7 @@ def test_views_are_renamed_and_dropped_beside_and_below_a_shared_node(
     assert "hydrated" not in summary.shared[name].ways[name]
     assert_exact(sold)
     # over the new name it is the same node, over another view of the old name another one
-    sold.register_view("few", f"SELECT customer FROM {totals('z', 'settled')} WHERE n = 1")
+    sold.register_view("few", f"SELECT customer, total FROM {totals('z', 'settled')} WHERE n = 1")
     assert nodes(sold) == [["cities", "many", "few"]]
     sold.register_view("paid", "SELECT id, customer, amount FROM orders WHERE amount < 9")
     sold.register_views(

@@ -58,3 +58,18 @@ def test_what_was_too_much_for_the_driver_is_not_tried_there_again() -> None:
     assert costs.why_not_low("v", 900) == "as in tick 7: 400000 rows of t"
     assert costs.why_not_low("v", 100) == ""
     assert costs.why_not_low("w", 900) == ""
+
+
+def test_another_definition_inherits_nothing() -> None:
+    costs = seen((1, WHOLE, 1_000, 50.0), (2, LOW, 10, 900.0))
+    entry = {"way": HIGH, "rows": 9_000, "ms": 5.0, "beyond_low": [1_000, "400000 rows of t"]}
+    costs.add(3, {"v#1": entry, "vw": entry})
+    costs.rename("v", "w")
+    assert costs.last("v") is None
+    assert costs.expected_ms("w", LOW, 10) == 900
+    for view in ("v", "w"):
+        costs.forget(view)
+    assert costs.last("w") is None
+    assert costs.last("v#1") is None
+    assert costs.why_not_low("v#1", 900) == ""
+    assert costs.last("vw") is not None
