@@ -19,6 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.digest import Digest
 from ivm_core.model.names import quote
 from ivm_core.model.schema import Schema
@@ -200,7 +201,7 @@ class Gears:
             self._take(name, bound)
         self._count()
         with self.folding() if WITH_OFFSET.search(sql) else nullcontext():
-            table = self.query(self.low, sql).toArrow()
+            table = with_nullable_fields(self.query(self.low, sql)).toArrow()
         return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
 
     def write(

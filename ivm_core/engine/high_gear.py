@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ivm_core.engine.costs import HIGH
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
+from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.engine.relations import Change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
@@ -105,12 +106,22 @@ class HighGearRun(StageRun):
         if statement is None:
             raise InternalError("no statement finds reached extremes")
         frame = self.gears.frame(statement.text, reads)
-        table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
+        table = (
+            with_nullable_fields(frame)
+            .toArrow()
+            .select(list(schema.names))
+            .cast(arrow_schema(schema))
+        )
         return LocalRows(table, schema) if table.num_rows else None
 
     def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
         frame = self.gears.frame(statement.text, reads)
-        table = frame.toArrow().select(list(schema.names)).cast(arrow_schema(schema))
+        table = (
+            with_nullable_fields(frame)
+            .toArrow()
+            .select(list(schema.names))
+            .cast(arrow_schema(schema))
+        )
         return LocalRows(table, schema)
 
     def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
