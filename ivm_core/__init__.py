@@ -2,7 +2,7 @@
 
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.flow import IncrementalFlow
-from ivm_core.engine.altering import AlterReport
+from ivm_core.engine.alter_report import AlterReport
 from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.summary import SourceSummary, StepSummary, ViewSummary
 from ivm_core.model.errors import (

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivm_core.api.outline import ViewText, reading_order
-from ivm_core.engine.altering import AlterReport, alter_views
+from ivm_core.engine.altering import alter_views
 from ivm_core.engine.renaming import drop_views
 from ivm_core.engine.widening import widen_source
 from ivm_core.model.errors import UserError
 from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
+    from ivm_core.engine.alter_report import AlterReport
     from ivm_core.engine.core import Engine
 
 

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.altering import alter_source, alter_view, drop_view
+from ivm_core.api.arguments import Changes, given_changes, key_columns
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
@@ -27,7 +28,6 @@ from ivm_core.model.errors import (
     ClosedFlow,
     NotIncremental,
     Refusal,
-    UnknownName,
     Unsupported,
     UserError,
     WrongThread,
@@ -45,14 +45,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from ivm_core.engine.altering import AlterReport
+    from ivm_core.engine.alter_report import AlterReport
     from ivm_core.engine.summary import StepSummary
     from ivm_core.model.schema import Schema
 
 NO_KEYS = FLOAT_KINDS | {"ARRAY", "STRUCT"}
 P = ParamSpec("P")
 R = TypeVar("R")
-Changes = Any  # a DeltaBatch, rows, an Arrow table, a pandas or Spark DataFrame
 
 
 def _spark_left_alone(
@@ -144,7 +143,7 @@ class IncrementalFlow:
                 )
             kind = DELTA
             options = {"table": table.location.uri}
-        keys = _key_columns(primary_key, columns, where)
+        keys = key_columns(primary_key, columns, where)
         if len(set(keys)) != len(keys):
             raise UserError(
                 f"the primary key ({', '.join(keys)}) names a column twice",
@@ -304,7 +303,7 @@ class IncrementalFlow:
             )
         if batch_id is not None and not (isinstance(batch_id, str) and batch_id):
             raise UserError(f"batch_id={batch_id!r} is not a text", where="batch_id=")
-        given = _given(changes, delta)
+        given = given_changes(changes, delta)
         batches = {}
         for name, batch in given.items():
             stored = engine.catalog.source_name(name)
@@ -465,45 +464,3 @@ class IncrementalFlow:
         if self._closed:
             raise ClosedFlow("this flow is closed")
         return self._engine_of
-
-
-def _given(
-    changes: str | Mapping[str, Changes] | None, delta: Changes | None
-) -> Mapping[str, Changes]:
-    if changes is None:
-        if delta is not None:
-            raise UserError("tick got changes but no source", fix='call tick("source", changes)')
-        return {}
-    if isinstance(changes, str):
-        if delta is None:
-            raise UserError(
-                f"tick got the source {changes!r} but no changes",
-                fix='call tick("source", changes), or tick() to pull followed tables',
-            )
-        return {changes: delta}
-    if not hasattr(changes, "items"):
-        raise UserError(
-            f"tick takes a source's name or a mapping, not {type(changes).__name__}",
-            fix='call tick("source", changes) or tick({"source": changes})',
-        )
-    return changes
-
-
-def _key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:
-    """The names of a primary key as the schema spells them."""
-    names = [given] if isinstance(given, str) else [] if given is None else given
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise UserError(
-            f"the primary key {given!r} is not a list of columns",
-            where=where,
-            fix='give names such as ["id"]',
-        )
-    known = {name.casefold(): name for name in columns.names}
-    for name in names:
-        if name.casefold() not in known:
-            raise UnknownName(
-                f"the primary key names {name}, which is no column",
-                where=where,
-                fix=f"the columns are: {', '.join(columns.names)}",
-            )
-    return tuple(known[name.casefold()] for name in names)

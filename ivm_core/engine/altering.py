@@ -6,11 +6,12 @@ its own that readers don't see, and takes the view's place in one tick (`swappin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.compile.stages import scans
+from ivm_core.engine.alter_report import AlterReport
 from ivm_core.engine.history import shadow_of
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import over_shared
@@ -26,55 +27,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
     from ivm_core.engine.definitions import ViewDefinition
     from ivm_core.engine.history import History
-
-
-@dataclass(frozen=True)
-class AlterReport:
-    """What another definition makes of a view."""
-
-    view: str
-    same_meaning: bool
-    """Whether the text is another form of the stored one: then nothing is rebuilt."""
-    fingerprint_before: str
-    fingerprint: str
-    tick: int | None = None
-    """The tick that swapped; None where nothing was, or not yet."""
-    prepared: str = ""
-    """What the next definition is called until it is swapped, where it ticks beside the view."""
-    columns_before: str = ""
-    columns: str = ""
-    rows_before: int = 0
-    rows: int = 0
-    inserted: int = 0
-    """Rows that come, each as often as it is there; with other columns all are new."""
-    deleted: int = 0
-    sample: tuple[dict[str, Any], ...] = ()
-    """Some of the rows that come and go, `_weight` says which."""
-    digest_before: str = ""
-    digest: str = ""
-    downstream: Mapping[str, int] = field(default_factory=dict)
-    """Changed rows of the views that read it, by name."""
-    also: Mapping[str, AlterReport] = field(default_factory=dict)
-    """The other views of the same call."""
-
-    @property
-    def swapped(self) -> bool:
-        """Whether the view has the new definition now."""
-        return self.tick is not None
-
-    def __str__(self) -> str:
-        """In a few lines."""
-        if self.same_meaning:
-            return f"view {self.view}: the same meaning ({self.fingerprint}), nothing is rebuilt"
-        when = f"swapped in tick {self.tick}" if self.swapped else f"prepared as {self.prepared}"
-        lines = [
-            f"view {self.view}: {when}, {self.inserted} rows come, {self.deleted} go, "
-            f"{self.rows_before} before, {self.rows} after"
-        ]
-        if self.columns != self.columns_before:
-            lines.append(f"  columns: {self.columns}, before: {self.columns_before}")
-        lines += [f"  {name}: {rows} changed rows" for name, rows in self.downstream.items()]
-        return "\n".join([*lines, *(str(each) for each in self.also.values())])
+    from ivm_core.engine.summary import StepSummary
 
 
 def alter_views(
@@ -231,7 +184,7 @@ class _Plan:
             if shadow.name not in self._history.views:
                 engine.append("view", shadow.body)
         shadows = [each.kept_in for each in self.nexts.values()]
-        engine.tick({}, pull=False, hydrate=True, views=shadows)
+        self._tick(hydrate=True, views=shadows)
         time = self._history.logical_time or datetime.now(UTC)
         nexts = list(self.nexts.values())
         relations = engine.relations(self._history.tick + 1, time, self._history.pins, nexts)
@@ -252,10 +205,10 @@ class _Plan:
         engine, states = self._engine, self._history.states
         behind = self._behind()
         if behind:
-            engine.tick({}, pull=False, views=behind)
+            self._tick(views=behind)
         before = {view: replace(states[view]) for view in self.nexts}
         old = {view: self._history.views[view] for view in self.nexts}
-        summary = engine.tick({}, pull=False, hydrate=True, altered=list(self.nexts.values()))
+        summary = self._tick(hydrate=True, altered=list(self.nexts.values()))
         downstream = set(self._catalog.downstream(self.nexts)) - set(self.nexts)
         found = {}
         for view, definition in self.nexts.items():
@@ -273,6 +226,11 @@ class _Plan:
                 },
             )
         return found
+
+    def _tick(self, **wanted: Any) -> StepSummary:
+        """A tick in which nothing but definitions changes: neither sources nor the time."""
+        time = self._history.logical_time
+        return self._engine.tick({}, pull=False, logical_time=time, **wanted)
 
     def _behind(self) -> list[str]:
         """Readers that have missed ticks of a view whose columns change: they catch up first."""

@@ -133,6 +133,8 @@ class Engine:
                 raise DefinitionConflict(
                     f"source {source.name} is declared differently in this flow",
                     where=f"source {source.name}",
+                    fix="give the stored definition, add columns with flow.alter_source, or "
+                    "register the new one under another name",
                     stored=str(stored),
                     given=str(source),
                 )

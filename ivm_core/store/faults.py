@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 KILL_AT = "TIDEVIEW_KILL_AT"
 _WRITES = (
     "table.create",
+    "table.columns",
     "ticklog.create",
     "ticklog.entry_file",
     "ticklog.commit",

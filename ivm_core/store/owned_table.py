@@ -165,13 +165,18 @@ class OwnedTable:
         return self.version
 
     def add_columns(self, fields: Iterable[pa.Field]) -> None:
-        """Give the table more columns; `VersionTaken` if another commit was first."""
+        """Give the table those of the columns that it lacks; `VersionTaken` if it moved on."""
+        fault_point("before:table.columns")
         table = _open(self.location)
-        wanted = DeltaSchema.from_arrow(pa.schema(list(fields))).fields
+        there = set(pa.schema(table.schema()).names)
+        lacking = [each for each in fields if each.name not in there]
+        wanted = DeltaSchema.from_arrow(pa.schema(lacking)).fields
         try:
-            table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
+            if lacking:
+                table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
         except (CommitFailedError, DeltaError) as error:
             raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
+        fault_point("after:table.columns")
         self._load(_open(self.location))
 
     def removed_since(self, moment: float) -> set[str]:

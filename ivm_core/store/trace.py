@@ -38,10 +38,13 @@ _SMALL_ROWS = 8192
 class Trace:
     """One trace; its list of files is loaded once and kept up by its own writes."""
 
-    def __init__(self, location: Location, table: OwnedTable) -> None:
-        """Hold an opened table; use `Trace.open`."""
+    def __init__(
+        self, location: Location, table: OwnedTable, lacking: Sequence[pa.Field] = ()
+    ) -> None:
+        """Hold an opened table and the columns that it lacks yet; use `Trace.open`."""
         self.location = location
         self.table = table
+        self._lacking = list(lacking)
         self.schema = table.schema
         self.cluster_by = tuple(filter(None, table.properties.get(CLUSTER_BY, "").split(",")))
         self._scan = ParquetScan(location, self.schema)
@@ -63,7 +66,8 @@ class Trace:
 
         `cluster_by` is what reads are limited by most; it orders the rows within new files. A
         stored trace with other columns is `CorruptStore`, as is a missing one without `schema`.
-        One that `widens` may have more columns than are asked for, and is given those it lacks.
+        One that `widens` may have other columns beside those that are asked for, and is given those
+        that it lacks with the next rows; until then they are NULL.
         """
         wanted = None if schema is None else nullable(schema).append(pa.field(TICK, pa.int64()))
         try:
@@ -75,11 +79,10 @@ class Trace:
                 table = OwnedTable.create(location, wanted, {CLUSTER_BY: ",".join(cluster_by)})
             except VersionTaken:
                 table = OwnedTable.open(location)
+        lacking: list[pa.Field] = []
         if wanted is not None and widens:
             stored = nullable(table.schema)
             lacking = [each for each in wanted if each.name not in stored.names]
-            if lacking:
-                table.add_columns(lacking)
             kept = [stored.field(each.name) if each not in lacking else each for each in wanted]
             table.schema = pa.schema(kept)
         if wanted is not None and not nullable(table.schema).equals(wanted):
@@ -88,7 +91,7 @@ class Trace:
             )
         if wanted is not None:
             table.schema = wanted
-        return cls(location, table)
+        return cls(location, table, lacking)
 
     def refresh(self) -> bool:
         """Load what others have committed; whether there was anything."""
@@ -152,6 +155,7 @@ class Trace:
         """Add files whatever else was added in the meantime: the tick log decides what counts."""
         for _ in range(_REBASES):
             try:
+                self._widen()
                 self.table.commit(files)
             except VersionTaken:
                 self.refresh()
@@ -160,8 +164,14 @@ class Trace:
                 return
         raise TickConflict("other writers keep adding to this trace", self.location.uri)
 
+    def _widen(self) -> None:
+        if self._lacking:
+            self.table.add_columns(self._lacking)
+            self._lacking = []
+
     def replace_files(self, add: list[DataFile], remove: list[DataFile]) -> None:
         """Exchange files for others with the same rows; `VersionTaken` if the trace moved on."""
+        self._widen()
         self.table.commit(add, remove, data_change=False)
         self._forget({file.path for file in remove})
 

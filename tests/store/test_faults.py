@@ -41,6 +41,9 @@ def test_every_point_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     trace.adopt(2, 1)
     compact(trace, committed, 2, 1)
     sweep(trace, keep_seconds=-10)
+    wider = pa.schema([("id", pa.int64()), ("more", pa.int32()), ("_weight", pa.int64())])
+    trace = Trace.open(Location(tmp_path / "trace"), wider, widens=True)
+    trace.append(pa.table({"id": [2], "more": [3], "_weight": [1]}, schema=wider), 3, 1)
     assert passed == set(faults.FAULT_POINTS)
 
 

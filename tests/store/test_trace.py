@@ -312,3 +312,40 @@ def test_a_limit_on_another_tables_column(tmp_path: Path) -> None:
     trace = Trace.open(Location(tmp_path), SCHEMA)
     with pytest.raises(InternalError, match="a limit on 'nope'"):
         trace.read(Committed({1: 1}), where=Limit.of("nope", pa.array([1])))
+
+
+def test_a_trace_is_given_columns_with_its_next_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were written without them have NULL, whatever a read is limited by."""
+    narrow = pa.schema([("id", pa.int64()), ("_weight", pa.int64())])
+    wide = pa.schema([("more", pa.string()), *narrow])
+    old = Trace.open(Location(tmp_path / "t"), narrow)
+    old.append(pa.table({"id": [1, 2], "_weight": [1, 1]}), 1, 1)
+    trace = Trace.open(Location(tmp_path / "t"), wide, widens=True)
+    committed = Committed({1: 1, 2: 1})
+    assert trace.read(committed, columns=["more", "id"]).to_pylist() == [
+        {"more": None, "id": 1},
+        {"more": None, "id": 2},
+    ]
+    assert Trace.open(Location(tmp_path / "t")).schema.names == ["id", "_weight", "_tick"]
+    row = pa.table({"more": ["x"], "id": [3], "_weight": [1]}, schema=wide)
+    trace.append(row, 2, 1)
+    assert set(Trace.open(Location(tmp_path / "t")).schema.names) == {*wide.names, "_tick"}
+    for open_again in (False, True):
+        if open_again:
+            monkeypatch.setattr(trace_module, "_SMALL_ROWS", -1)
+            trace = Trace.open(Location(tmp_path / "t"), wide, widens=True)
+        for values, with_null, expected in (
+            (["x"], False, [3]),
+            (["y"], False, []),
+            (["y"], True, [1, 2]),
+            (["x"], True, [1, 2, 3]),
+        ):
+            limit = Limit(((ColumnLimit("more", pa.array(values), with_null),),))
+            found = trace.read(committed, columns=["id"], where=limit)
+            assert sorted(found["id"].to_pylist()) == expected
+    narrower = Trace.open(Location(tmp_path / "t"), narrow, widens=True)
+    assert narrower.read(committed, columns=["id"])["id"].to_pylist() == [1, 2, 3]
+    with pytest.raises(CorruptStore):
+        Trace.open(Location(tmp_path / "t"), narrow)

@@ -1,0 +1,57 @@
+"""Arguments of a flow's methods in the one form that the rest of the code knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ivm_core.model.errors import UnknownName, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
+
+Changes = Any  # a DeltaBatch, rows, an Arrow table, a pandas or Spark DataFrame
+
+
+def given_changes(
+    changes: str | Mapping[str, Changes] | None, delta: Changes | None
+) -> Mapping[str, Changes]:
+    """The changes by source, however `tick` was given them; `UserError` for anything else."""
+    if changes is None:
+        if delta is not None:
+            raise UserError("tick got changes but no source", fix='call tick("source", changes)')
+        return {}
+    if isinstance(changes, str):
+        if delta is None:
+            raise UserError(
+                f"tick got the source {changes!r} but no changes",
+                fix='call tick("source", changes), or tick() to pull followed tables',
+            )
+        return {changes: delta}
+    if not hasattr(changes, "items"):
+        raise UserError(
+            f"tick takes a source's name or a mapping, not {type(changes).__name__}",
+            fix='call tick("source", changes) or tick({"source": changes})',
+        )
+    return changes
+
+
+def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:
+    """The names of a primary key as the schema spells them."""
+    names = [given] if isinstance(given, str) else [] if given is None else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise UserError(
+            f"the primary key {given!r} is not a list of columns",
+            where=where,
+            fix='give names such as ["id"]',
+        )
+    known = {name.casefold(): name for name in columns.names}
+    for name in names:
+        if name.casefold() not in known:
+            raise UnknownName(
+                f"the primary key names {name}, which is no column",
+                where=where,
+                fix=f"the columns are: {', '.join(columns.names)}",
+            )
+    return tuple(known[name.casefold()] for name in names)
