@@ -2,7 +2,8 @@
 
     a LEFT SEMI JOIN b ON c   =   a WHERE EXISTS (SELECT 1 FROM b WHERE c)
 
-so that `*` and names see the left side alone, as in Spark.
+so that `*` and names see the left side alone, as in Spark. Before a RIGHT or FULL JOIN, which would
+bring rows of its own to that condition, it remains a join.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def with_exists(
             continue
         following = joins[joins.index(found[0]) :]
         if any(join.side in ("RIGHT", "FULL") for join in following):
-            raise _refusal("a SEMI or ANTI JOIN before a RIGHT or FULL JOIN", where)
+            if any(_used(join) for join in found):
+                raise _refusal("a SEMI or ANTI JOIN with USING before a RIGHT or FULL JOIN", where)
+            continue
         for number, join in enumerate(found, 1):
             before = relations(select)[: joins.index(join) + 1]
             inner = _condition(join, before, columns_of, number)

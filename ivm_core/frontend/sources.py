@@ -69,7 +69,9 @@ class Sources:
         """The relations that are joined, one after the other."""
         for join in joins or ():
             on = join.args.get("on")
-            if not join.side:
+            if join.kind in ("SEMI", "ANTI"):
+                self._semi(join, conjuncts(on))
+            elif not join.side:
                 self.add(join.this)
                 self.conditions += [] if on is None else [on]
             elif join.side == "LEFT" and isinstance(join.this, exp.Lateral):
@@ -95,6 +97,16 @@ class Sources:
             matched = UnionAll((matched, Project(lonely, (*nulls, *kept))))
         asks = any(map(has_subquery, on))
         self._parts = [Project(matched, unchanged(columns)) if asks else matched]
+
+    def _semi(self, join: exp.Join, on: list[exp.Expr]) -> None:
+        other = Sources(self._builder, self._ctes, self._spelled)
+        other.add(join.this)
+        left, right = self._settled(), other._settled()
+        columns = left.columns
+        left, right, bound = self._answered(left, right, on)
+        left = with_clocks(left, bound)
+        matched = Match(left, right, join.kind, tuple(scalar_of(each) for each in bound))
+        self._parts = [Project(matched, unchanged(columns))]
 
     def _answered(
         self, left: Node, right: Node, on: list[exp.Expr]

@@ -66,10 +66,11 @@ ROUND_ABOUT: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
 }
 RAISING = (
-    ("INT", "CAST({0} / {1} AS INT)", ("INT", "INT"), "unguarded division"),
-    ("INT", "CAST({0} AS INT)", ("STRING",), "unguarded cast"),
-    ("INT", "{0} % {1}", ("INT", "INT"), "unguarded remainder"),
+    ("INT", "CAST({0} / ({1} + 1) AS INT)", ("INT", "INT"), "unguarded division"),
+    ("INT", "CAST(if({0} = 'ab', {0}, '1') AS INT)", ("STRING",), "unguarded cast"),
+    ("INT", "{0} % ({1} + 1)", ("INT", "INT"), "unguarded remainder"),
 )
+"""For some rows only, so that a story also has ticks that succeed."""
 
 
 class ValueMaker:
@@ -103,10 +104,17 @@ class ValueMaker:
     ) -> Expression:
         return Expression(kind, shape, tuple(self.value(columns, each, depth) for each in kinds))
 
-    def raising(self, columns: Scope) -> Expression:
-        kind, shape, kinds, construct = self.random.choice(RAISING)
-        parts = tuple(self.value(columns, each, 0) for each in kinds)
-        return Expression(kind, shape, parts, construct)
+    def raising(self, columns: Scope) -> Expression | None:
+        """An expression that raises for some rows, if there are columns for one."""
+        held = {column.type for column in columns}
+        known = [each for each in RAISING if held.issuperset(each[2])]
+        if not known:
+            return None
+        kind, shape, kinds, construct = self.random.choice(known)
+        of = {each: [column for column in columns if column.type == each] for each in kinds}
+        return Expression(
+            kind, shape, tuple(self.random.choice(of[each]) for each in kinds), construct
+        )
 
     def column(self, columns: Scope, kind: str) -> Value:
         found = [column for column in columns if column.type == kind]

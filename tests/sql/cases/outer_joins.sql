@@ -78,3 +78,24 @@ DELETE FROM a VALUES (1, 1);
 INSERT INTO a VALUES (4, 2);
 DELETE FROM b VALUES (1, 0);
 DELETE FROM c VALUES (8, 0.1);
+
+-- case: semi and anti joins before RIGHT and FULL joins
+CREATE SOURCE a (x INT, n INT);
+CREATE SOURCE b (x INT, n INT);
+CREATE SOURCE c (x INT);
+CREATE VIEW semi_full AS SELECT a.x, a.n, c.x AS y FROM a LEFT SEMI JOIN b ON a.x = b.x FULL JOIN c ON c.x = a.x;
+CREATE VIEW anti_right AS SELECT * FROM a LEFT ANTI JOIN b ON a.x = b.x AND b.n > 1 RIGHT JOIN (SELECT x AS y FROM c) AS c ON c.y <= a.n;
+CREATE VIEW both AS
+SELECT a.n, b.n AS m FROM a LEFT SEMI JOIN c ON c.x = a.x LEFT ANTI JOIN b AS d ON d.n = a.n FULL JOIN b ON b.x = a.x WHERE a.n IS NULL OR a.n > 0;
+-- tick: rows
+INSERT INTO a VALUES (1, 1), (1, 2) * 2, (2, NULL), (NULL, 3);
+INSERT INTO b VALUES (1, 1), (2, 2), (NULL, NULL);
+INSERT INTO c VALUES (1), (2) * 2, (NULL), (5);
+-- tick: matches come and go on every side
+DELETE FROM b VALUES (1, 1);
+INSERT INTO b VALUES (5, 3), (2, 2);
+INSERT INTO a VALUES (5, 1);
+DELETE FROM c VALUES (2);
+-- tick: and back
+INSERT INTO b VALUES (1, 2);
+DELETE FROM a VALUES (2, NULL), (NULL, 3);

@@ -17,8 +17,8 @@ SELECT 1 AS one FROM t HAVING true;
 -- refused: Unsupported | outside of the aggregates
 SELECT x + id AS y, COUNT(*) AS n FROM t GROUP BY id + x;
 
--- refused: Unsupported | a SEMI or ANTI JOIN before a RIGHT or FULL JOIN
-SELECT u.id FROM t LEFT SEMI JOIN u AS q ON t.id = q.id FULL JOIN u ON t.id = u.id;
+-- refused: Unsupported | a SEMI or ANTI JOIN with USING before a RIGHT or FULL JOIN
+SELECT u.id FROM t LEFT SEMI JOIN u AS q USING (id) FULL JOIN u ON t.id = u.id;
 -- refused: Unsupported | a SEMI or ANTI JOIN in parentheses
 SELECT t.id FROM (t LEFT SEMI JOIN u ON t.id = u.id);
 
