@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlglot
 
+from tests.fuzz.coverage import Coverage
 from tests.fuzz.query_tree import Join, Query
 from tests.fuzz.random_changes import Batches, random_source
 from tests.fuzz.random_queries import QueryMaker
@@ -117,3 +120,13 @@ def _has_full_join(query: Query) -> bool:
 def _case(story: Story) -> Case:
     views = [ViewSpec(name, query.text) for name, query in story.views]
     return Case(story.title, story.sources, views, story.ticks)
+
+
+def test_coverage_adds_up_and_goes_through_json() -> None:
+    covered = Coverage(stories=1, combinations=3, constructs=Counter({"WITH": 2}))
+    covered.refuse("too wide", "SELECT 1")
+    total = Coverage()
+    for _ in range(2):
+        total += Coverage.of(json.loads(json.dumps(vars(covered))))
+    assert (total.stories, total.combinations, total.constructs["WITH"]) == (2, 6, 4)
+    assert "refused, too wide: SELECT 1" in total.told()
