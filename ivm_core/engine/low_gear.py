@@ -107,12 +107,12 @@ class LowGearRun(StageRun):
             super()._execute_rows()
             return
         scan, fields = renamed
-        change = self.view.change(scan.relation)
         if self.view.hydrates:
             rows = self._now(scan.relation)
-        elif change is None:
-            return
         else:
+            change = self.view.change(scan.relation)
+            if change is None:
+                return
             rows = change.rows
         if not isinstance(rows, LocalRows):
             raise InternalError("the low gear has changes on the driver")

@@ -36,6 +36,19 @@ class SideBySide:
         """
         if len(tasks) == 1 or self._workers == 1:
             return {name: task() for name, task in tasks.items()}
+        done, failed = self._outcomes(tasks, after)
+        if not failed:
+            return {name: done[name] for name in tasks}
+        error = next(failed[name] for name in tasks if name in failed)
+        try:
+            raise error
+        finally:
+            # this frame is part of the error's traceback: it must not keep the error in turn
+            del error, failed
+
+    def _outcomes(
+        self, tasks: Mapping[str, Callable[[], R]], after: Mapping[str, Collection[str]]
+    ) -> tuple[dict[str, R], dict[str, BaseException]]:
         waiting = dict(tasks)
         running: dict[Future[R], str] = {}
         done: dict[str, R] = {}
@@ -56,9 +69,7 @@ class SideBySide:
                         waiting.clear()
         finally:
             wait(running)
-        if failed:
-            raise next(failed[name] for name in tasks if name in failed)
-        return {name: done[name] for name in tasks}
+        return done, failed
 
     @property
     def _threads(self) -> ThreadPoolExecutor:

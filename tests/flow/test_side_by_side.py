@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +64,26 @@ def test_the_first_failure_is_told_when_nothing_runs_any_more(both: SideBySide) 
     with pytest.raises(ValueError, match="late"):
         both.run({"a": late, "b": early, "c": lambda: ended.append("c")}, {"c": ("b",)})
     assert ended == ["late"]
+
+
+def test_a_failure_keeps_nothing_alive(both: SideBySide) -> None:
+    class Held:
+        pass
+
+    def failing(held: Held) -> None:
+        raise ValueError(str(held))
+
+    def run() -> weakref.ref[Held]:
+        held = Held()
+        with pytest.raises(ValueError, match="Held"):
+            both.run({"a": partial(failing, held), "b": lambda: None}, {})
+        return weakref.ref(held)
+
+    gc.disable()
+    try:
+        assert run()() is None
+    finally:
+        gc.enable()
 
 
 def test_one_task_needs_no_thread(both: SideBySide) -> None:
