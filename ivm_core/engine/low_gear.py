@@ -107,7 +107,7 @@ class LowGearRun(StageRun):
             super()._execute_rows()
             return
         scan, fields = renamed
-        change = self.view.change(scan.relation)
+        change = None if self.view.hydrates else self.view.change(scan.relation)
         if self.view.hydrates:
             rows = self._now(scan.relation)
         elif change is None:

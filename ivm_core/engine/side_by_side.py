@@ -36,6 +36,21 @@ class SideBySide:
         """
         if len(tasks) == 1 or self._workers == 1:
             return {name: task() for name, task in tasks.items()}
+        done, failed = self._done_and_failed(tasks, after)
+        if not failed:
+            return {name: done[name] for name in tasks}
+        error = next(failed[name] for name in tasks if name in failed)
+        failed.clear()
+        try:
+            raise error
+        finally:
+            # an error that is held here would keep the flow, and its lock, beyond the flow's end
+            del error
+
+    def _done_and_failed(
+        self, tasks: Mapping[str, Callable[[], R]], after: Mapping[str, Collection[str]]
+    ) -> tuple[dict[str, R], dict[str, BaseException]]:
+        """What tasks gave and raised, when none runs any more."""
         waiting = dict(tasks)
         running: dict[Future[R], str] = {}
         done: dict[str, R] = {}
@@ -56,9 +71,7 @@ class SideBySide:
                         waiting.clear()
         finally:
             wait(running)
-        if failed:
-            raise next(failed[name] for name in tasks if name in failed)
-        return {name: done[name] for name in tasks}
+        return done, failed
 
     @property
     def _threads(self) -> ThreadPoolExecutor:
