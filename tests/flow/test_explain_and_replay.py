@@ -108,6 +108,7 @@ def test_an_explanation_is_json(told: IncrementalFlow) -> None:
         "state",
         "reads",
         "last",
+        "shared_with",
         "inputs",
     }
     assert [each["step"] for each in content["steps"]] == ["totals#1", "totals"]
