@@ -126,6 +126,8 @@ class TickRelations:
         """What changed after tick `since`, this tick included; None for nothing."""
         if name in CLOCKS:
             return self._clock_change(name, since)
+        if not since:
+            name = self.renewed.get(name, name)
         if since == self.tick - 1 and name in self.produced:
             return self.produced[name]
         key = (name, since)
