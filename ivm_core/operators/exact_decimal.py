@@ -123,8 +123,9 @@ class ExactDecimal(Counted):
         else:
             above = _power_of_ten(LIMB * (i + 1) - scale)
             limb = formula("(:x % :next) DIV :unit", x=x, unit=below, next=above)
+        # not ABS: it rounds to 34 digits
         return formula(
-            "IF(ABS(:x) < :short, :low, :limb)",
+            "IF(:x < :short AND :x > -:short, :low, :limb)",
             x=x,
             short=_power_of_ten(_EXACT_AS_DOUBLE - scale),
             low=formula("CAST(0 AS BIGINT)") if i else self._short(x),

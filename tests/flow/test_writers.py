@@ -127,20 +127,19 @@ def test_a_writer_that_was_overtaken_in_the_middle_of_a_tick_cannot_commit(
     stalled = IncrementalFlow.open(place, spark)
     declare_shop(stalled)
     stalled.tick("orders", [(1, "ann", 20)])
-    overtakers: list[IncrementalFlow] = []
 
     class Overtaken(core.ViewEvaluation):
         def run(self) -> core.ViewResult:
             if self.program.name == "totals":
                 patch.undo()
-                overtakers.append(IncrementalFlow.open(place, spark))
-                overtakers[0].tick("orders", [(3, "eve", 30)])
+                with IncrementalFlow.open(place, spark) as overtaker:
+                    overtaker.tick("orders", [(3, "eve", 30)])
             return super().run()
 
     patch.setattr(core, "ViewEvaluation", Overtaken)
     with pytest.raises(TickConflict):
         stalled.tick("orders", [(2, "bob", 20)])
-    (newer,) = overtakers
+    newer = IncrementalFlow.open(place, spark)
     assert newer.current_tick == 3
     assert rows(newer.snapshot("large")) == [(1, "ann"), (2, "bob"), (3, "eve")]
     assert rows(newer.snapshot("large", at=2)) == [(1, "ann"), (2, "bob")]
