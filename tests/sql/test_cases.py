@@ -1,6 +1,6 @@
 """Every titled case of `cases/*.sql`, tick by tick against Spark.
 
-A sixth of the cases runs each day, the others on the days after, and all of them at night. Cases
+An eighth of the cases runs each day, the others on the days after, and all of them at night. Cases
 are small, so they run in the low gear; a few each day, and all of them at night, also run in the
 high gear.
 """
@@ -30,7 +30,7 @@ CASES = [
 
 
 GONE = [case for case in CASES if str(case.id).startswith("rows_that_are_gone")]
-SHARE = 6
+SHARE = 8
 HIGH_SHARE = 40
 TODAY = date.today().toordinal()
 SAMPLE = CASES[TODAY % SHARE :: SHARE]
