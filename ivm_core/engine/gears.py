@@ -100,7 +100,7 @@ LOW = {
 }
 HIGH = {
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.parquet.compression.codec": "lz4_raw",
+    "spark.sql.parquet.compression.codec": "snappy",
 }
 
 
