@@ -101,15 +101,16 @@ class ViewEvaluation:
                 continue
             worked = True
             began = time.perf_counter()
+            readings = Readings(self, stage, dirty)
             try:
-                run, reason = self._run_stage(stage, dirty)
+                run, reason = self._run_stage(stage, dirty, readings)
             except RowFails as error:
                 raise self._failure(relation, error.__cause__, error.text) from error
             except PySparkException as error:
                 raise self._failure(relation, error) from error
             verb = "hydrated" if self.hydrates else run.way
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
-            result.costs[relation] = self._cost(run, (time.perf_counter() - began) * 1000)
+            result.costs[relation] = self._cost(run, readings, (time.perf_counter() - began) * 1000)
             self._changes[relation] = run.change
             if relation == self.program.name and run.change is not None:
                 result.digest = run.digest
@@ -184,8 +185,9 @@ class ViewEvaluation:
             name for name in dirty - self.unkept if not self.relations.row_count(name, self.upto)
         )
 
-    def _run_stage(self, stage: StageProgram, dirty: frozenset[str]) -> tuple[StageRun, str]:
-        readings = Readings(self, stage, dirty)
+    def _run_stage(
+        self, stage: StageProgram, dirty: frozenset[str], readings: Readings
+    ) -> tuple[StageRun, str]:
         if self.by_difference and readings.has_choice:
             return self._run(WholeRun(self, stage, dirty)), ASKED_FOR
         reason = self._why_high(stage, dirty) or readings.why_not_low()
@@ -206,8 +208,7 @@ class ViewEvaluation:
             return self._run(WholeRun(self, stage, dirty)), why_whole
         return self._run(HighGearRun(self, stage, dirty)), reason
 
-    def _cost(self, run: StageRun, ms: float) -> Cost:
-        readings = Readings(self, run.stage, run.dirty)
+    def _cost(self, run: StageRun, readings: Readings, ms: float) -> Cost:
         if self.hydrates and isinstance(run, HighGearRun):
             rows = sum(self._rows_now(name) for name in run.stage.stage.body.relations)
             return Cost(WHOLE, rows, ms)
