@@ -1,13 +1,15 @@
 """What a tick can reach: which rows of which relations the terms of a delta can touch.
 
 Each changed input of a join reaches the others by equality, hop by hop: the values in ΔA limit B
-by `a.x = b.y`, the rows of B that come back limit C, and so on. A hop names columns of relations
-only, so the engine can run it on traces without evaluating any expression. Limits are supersets;
-the statement itself joins exactly. What no equality reaches is read in full, with the reason.
+by `a.x = b.y`, the rows of B that come back limit C, and so on. Where several equalities lead from
+what is at hand to B, all of them limit it. A hop names columns of relations only, so the engine can
+run it on traces without evaluating any expression. Limits are supersets; the statement itself joins
+exactly. What no equality reaches is read in full, with the reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,8 +29,6 @@ from ivm_core.plan.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ivm_core.model.schema import Schema
     from ivm_core.model.types import DataType
 
@@ -48,17 +48,35 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Hop:
-    """Limit `relation` to the rows whose `field` is among the values of the origins."""
+class FieldLimit:
+    """`field` is among the values of the origins."""
 
-    relation: str
     field: str
     origins: tuple[Origin, ...]
     null_safe: bool
 
     def __str__(self) -> str:
-        sources = ", ".join(f"{origin.relation}.{origin.field}" for origin in self.origins)
-        return f"{self.relation} limited by {self.field} to values of {sources}"
+        sources = ", ".join(
+            "the affected keys" if each.relation == KEYS else f"{each.relation}.{each.field}"
+            for each in self.origins
+        )
+        return f"{self.field} to values of {sources}"
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Limit `relation` to the rows that all of the limits let through."""
+
+    relation: str
+    limits: tuple[FieldLimit, ...]
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Where the values of all its limits come from."""
+        return tuple(origin for limit in self.limits for origin in limit.origins)
+
+    def __str__(self) -> str:
+        return "limited by " + " and by ".join(str(limit) for limit in self.limits)
 
 
 @dataclass
@@ -83,6 +101,15 @@ class _Values:
     origins: tuple[Origin, ...]
     type: DataType
     null_safe: bool
+
+    def costs_no_more_than(self, other: _Values) -> bool:
+        """Whether no rows have to be fetched for it that the other doesn't need."""
+        at_hand = {origin.relation for origin in other.origins if origin.with_rows}
+        return all(each.relation in at_hand or not each.with_rows for each in self.origins)
+
+
+_Limits = Mapping[str, _Values]
+"""Values by the column that they limit; a row must be within all of them."""
 
 
 class ReachFinder:
@@ -113,7 +140,7 @@ class ReachFinder:
         """
         self.of_delta(node)
         reached = {hop.relation for hop in self.reach.hops} | set(self.reach.full)
-        limiting: tuple[str, _Values] | None = None
+        limits: dict[str, _Values] = {}
         for key in partition:
             values = self._values(node, key, with_rows=False)
             if values is None or any(each.relation in CLOCKS for each in values.origins):
@@ -123,56 +150,77 @@ class ReachFinder:
                 for each in values.origins
             )
             self.reach.keys[key] = origins
-            limiting = limiting or (key, _Values(origins, values.type, null_safe=True))
-        if limiting is None:
-            self._full(node, _why_no_key(partition))
+            limits[key] = _Values(origins, values.type, null_safe=True)
+        if limits:
+            self._limit(node, limits)
         else:
-            self._limit(node, *limiting)
+            self._full(node, _why_no_key(partition))
         return self.reach
 
     def of_keys(self, node: Node, keys: tuple[str, ...]) -> Reach:
         """What all rows of the affected keys read."""
+        limits = {}
         for key in keys:
             found = column_type(node, key, self._catalog)
             if found is not None and _is_limitable(found) and _trace(node, key) is not None:
-                values = _Values((Origin(KEYS, key, with_rows=False),), found, null_safe=True)
-                self._limit(node, key, values)
-                return self.reach
-        self._full(node, _why_no_key(keys))
+                origin = Origin(KEYS, key, with_rows=False)
+                limits[key] = _Values((origin,), found, null_safe=True)
+        if limits:
+            self._limit(node, limits)
+        else:
+            self._full(node, _why_no_key(keys))
         return self.reach
 
-    def _spread(self, join: Join, start: int, *, from_delta: bool) -> None:
-        """Reach every other part of a join from one, by equalities."""
+    def _spread(
+        self, join: Join, start: int, limits: _Limits | None = None, *, from_delta: bool
+    ) -> None:
+        """Reach every other part of a join from one, by equalities; `limits` hold besides."""
         reached = {start}
         while len(reached) < len(join.parts):
             step = self._step(join, reached, start if from_delta else None)
             if step is None:
                 break
-            position, column, values = step
-            self._limit(join.parts[position], column, values)
+            position, found = step
+            self._limit(join.parts[position], _of_part(join, position, limits or {}) | found)
             reached.add(position)
         for position, part in enumerate(join.parts):
             if position not in reached:
-                self._full(part, "no equality of plain columns connects it with the change")
+                given = _of_part(join, position, limits or {})
+                if given:
+                    self._limit(part, given)
+                else:
+                    self._full(part, "no equality of plain columns connects it with the change")
 
     def _step(
         self, join: Join, reached: set[int], changed: int | None
-    ) -> tuple[int, str, _Values] | None:
+    ) -> tuple[int, dict[str, _Values]] | None:
+        """The part that is reached next, and what limits it.
+
+        The first equality says which. Others that lead there limit it too, unless they need rows
+        that the first one doesn't: those may have to be fetched again, when they are more.
+        """
+        position, first = -1, None
+        found: dict[str, _Values] = {}
         for condition in join.conditions:
             sides = equality_sides(condition)
             if sides is None or not all(side.is_column for side in sides):
                 continue
             for near, far in (sides, sides[::-1]):
                 origin, target = join.part_of(near.column), join.part_of(far.column)
-                if origin not in reached or target in reached:
+                if origin not in reached or target in reached or far.column in found:
+                    continue
+                if first is not None and target != position:
                     continue
                 with_rows = origin != changed or _has_join(join.parts[origin])
                 values = self._values(join.parts[origin], near.column, with_rows=with_rows)
                 if values is None or not self._accepts(join.parts[target], far.column, values):
                     continue
-                safe = is_null_safe(condition)
-                return target, far.column, _Values(values.origins, values.type, safe)
-        return None
+                values = _Values(values.origins, values.type, is_null_safe(condition))
+                if first is None:
+                    position, first = target, values
+                if values.costs_no_more_than(first):
+                    found[far.column] = values
+        return None if first is None else (position, found)
 
     def _values(self, node: Node, column: str, *, with_rows: bool) -> _Values | None:
         traced = _trace(node, column)
@@ -186,35 +234,52 @@ class ReachFinder:
         found = column_type(node, column, self._catalog)
         return found is not None and _is_comparable(found, values.type)
 
-    def _limit(self, node: Node, column: str, values: _Values) -> None:
+    def _limit(self, node: Node, limits: _Limits) -> None:
         if isinstance(node, Scan):
-            name = node.field_of(column)
-            self.reach.add(Hop(node.relation, name, values.origins, values.null_safe))
+            fields = tuple(
+                FieldLimit(node.field_of(column), values.origins, values.null_safe)
+                for column, values in limits.items()
+            )
+            self.reach.add(Hop(node.relation, fields))
         elif isinstance(node, Filter | Negated | Repeated):
-            self._limit(node.input, column, values)
-        elif isinstance(node, Generate):
-            if column in node.names:
-                self._full(node, f"{column} is generated")
+            self._limit(node.input, limits)
+        elif isinstance(node, Generate | Project):
+            made = node.names if isinstance(node, Generate) else ()
+            below = {
+                source: values
+                for column, values in limits.items()
+                if (source := _source(node, column)) is not None
+            }
+            if below:
+                self._limit(node.input, below)
             else:
-                self._limit(node.input, column, values)
-        elif isinstance(node, Project):
-            source = node.source_of(column)
-            if source is None:
-                self._full(node, f"{column} is computed")
-            else:
-                self._limit(node.input, source, values)
+                column = next(iter(limits))
+                how = "generated" if column in made else "computed"
+                self._full(node, f"{column} is {how}")
         elif isinstance(node, UnionAll):
-            position = node.columns.index(column)
+            positions = {node.columns.index(column): values for column, values in limits.items()}
             for branch in node.branches:
-                self._limit(branch, branch.columns[position], values)
+                self._limit(branch, {branch.columns[at]: each for at, each in positions.items()})
         elif isinstance(node, Join):
-            owner = node.part_of(column)
-            self._limit(node.parts[owner], column, values)
-            self._spread(node, owner, from_delta=False)
+            owner = node.part_of(next(iter(limits)))
+            self._limit(node.parts[owner], _of_part(node, owner, limits))
+            self._spread(node, owner, limits, from_delta=False)
 
     def _full(self, node: Node, reason: str) -> None:
         for relation in node.relations - set(CLOCKS):
             self.reach.full.setdefault(relation, reason)
+
+
+def _of_part(join: Join, position: int, limits: _Limits) -> dict[str, _Values]:
+    """The limits on columns of one part."""
+    return {column: values for column, values in limits.items() if join.part_of(column) == position}
+
+
+def _source(node: Generate | Project, column: str) -> str | None:
+    """The input's column that a column is; None where it is made here."""
+    if isinstance(node, Project):
+        return node.source_of(column)
+    return None if column in node.names else column
 
 
 def _trace(node: Node, column: str) -> list[tuple[str, str]] | None:
@@ -223,10 +288,8 @@ def _trace(node: Node, column: str) -> list[tuple[str, str]] | None:
         return [(node.relation, node.field_of(column))]
     if isinstance(node, Filter | Negated | Repeated):
         return _trace(node.input, column)
-    if isinstance(node, Generate):
-        return None if column in node.names else _trace(node.input, column)
-    if isinstance(node, Project):
-        source = node.source_of(column)
+    if isinstance(node, Generate | Project):
+        source = _source(node, column)
         return None if source is None else _trace(node.input, source)
     if isinstance(node, Join):
         return _trace(node.parts[node.part_of(column)], column)

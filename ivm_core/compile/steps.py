@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.program import stage_catalog
-from ivm_core.compile.reach import KEYS, ReachFinder
+from ivm_core.compile.reach import ReachFinder
 from ivm_core.compile.stages import as_aggregate, is_extremal
 from ivm_core.compile.verdicts import IN_FULL, RECOMPUTED, label_of, verdict_of
 from ivm_core.plan.nodes import CLOCKS, Aggregate, Distinct, Match, SetOperation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ivm_core.compile.program import StageProgram, ViewProgram
-    from ivm_core.compile.reach import Hop, Reach
+    from ivm_core.compile.reach import Reach
     from ivm_core.model.schema import Schema
     from ivm_core.plan.nodes import Node
 
@@ -176,16 +176,8 @@ def _base_relations(stages: list[StageProgram]) -> dict[str, frozenset[str]]:
 def _read(name: str, reach: Reach, when: str) -> Read:
     if name in reach.full:
         return Read(name, FULL, reason=reach.full[name], when=when)
-    limits = dict.fromkeys(_limit(hop) for hop in reach.hops if hop.relation == name)
+    limits = dict.fromkeys(str(hop) for hop in reach.hops if hop.relation == name)
     return Read(name, LIMITED if limits else CHANGE, tuple(limits), when=when if limits else "")
-
-
-def _limit(hop: Hop) -> str:
-    values = ", ".join(
-        "the affected keys" if each.relation == KEYS else f"{each.relation}.{each.field}"
-        for each in hop.origins
-    )
-    return f"limited by {hop.field} to values of {values}"
 
 
 def _has_one_row(stage: StageProgram) -> bool:

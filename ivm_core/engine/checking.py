@@ -183,12 +183,4 @@ def recompute_sql(engine: Engine, program: ViewProgram) -> str:
     return "" if query is None else text_of(query)
 
 
-def normalised_sql(engine: Engine, program: ViewProgram) -> str:
-    """The normalised query, as people read it."""
-    query = Lowering(engine.catalog.schemas(), program.column_types).render(
-        program.plan, Form.PLAIN
-    )
-    return "" if query is None else text_of(query, pretty=True)
-
-
-__all__ = ["Comparison", "FrameRows", "Oracle", "compare_with_query", "normalised_sql"]
+__all__ = ["Comparison", "FrameRows", "Oracle", "compare_with_query"]

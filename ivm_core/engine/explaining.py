@@ -8,7 +8,6 @@ from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import stage_catalog
 from ivm_core.compile.steps import FULL, reads_of, steps_by_node
 from ivm_core.compile.verdicts import IN_FULL, Verdict, keys_of, label_of, verdict_of, worst
-from ivm_core.engine.checking import normalised_sql
 from ivm_core.engine.explanation import (
     ExplainedNode,
     Explanation,
@@ -17,6 +16,7 @@ from ivm_core.engine.explanation import (
     TickCost,
     WhyNot,
 )
+from ivm_core.engine.normalised import normalised_sql
 from ivm_core.engine.requiring import costs_more
 from ivm_core.engine.stage_run import parts_of, statements_of
 from ivm_core.operators.operator import Form

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ivm_core.compile.reach import KEYS
 from ivm_core.model.names import WEIGHT
-from ivm_core.store.limit import Limit
+from ivm_core.store.limit import ColumnLimit, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,10 +80,14 @@ class Fetcher:
     def _limit(self, hop: Hop) -> None:
         if hop.relation in self._reach.full:
             return
-        values = self.values(hop.origins)
-        if len(values) > LIMIT_VALUES:
-            raise TooLarge(f"{len(values)} keys reach {hop.relation}")
-        limit = Limit.of(hop.field, values, with_null=hop.null_safe and values.null_count > 0)
+        found = [(each, self.values(each.origins)) for each in hop.limits]
+        few = [(each, values) for each, values in found if len(values) <= LIMIT_VALUES]
+        if not few:
+            raise TooLarge(f"{len(found[0][1])} keys reach {hop.relation}")
+        limit = Limit.all_of(
+            ColumnLimit(each.field, values, each.null_safe and values.null_count > 0)
+            for each, values in few
+        )
         known = self._limits.get(hop.relation)
         self._limits[hop.relation] = limit if known is None else known | limit
         self._fetched.pop(hop.relation, None)

@@ -276,7 +276,7 @@ class StageRun(ABC):
         for scan in scans(body):
             fields.setdefault(scan.relation, set()).update(scan.fields)
         for hop in reach.hops:
-            fields.setdefault(hop.relation, set()).add(hop.field)
+            fields.setdefault(hop.relation, set()).update(limit.field for limit in hop.limits)
             for origin in hop.origins:
                 fields.setdefault(origin.relation, set()).add(origin.field)
         old = [name for name in body.relations if bound_name(name, Form.OLD) in names]

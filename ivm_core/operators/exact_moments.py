@@ -180,6 +180,32 @@ def moment_of(kind: str, rows: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=FUNCTION, expressions=[name, rows])
 
 
+def as_people_write_it(query: exp.Query) -> exp.Query:
+    """The query with Spark's own aggregates, which round on the way; for reading, and for Spark."""
+    for call in list(query.find_all(exp.Anonymous)):
+        if call.name.upper() != FUNCTION:
+            continue
+        kind, rows = call.expressions
+        gathering = next(
+            each for each in rows.find_all(exp.Anonymous) if each.name.upper() == "COLLECT_LIST"
+        )
+        row = gathering.expressions[0]
+        is_distinct = isinstance(row, exp.Distinct)
+        numbers = next(
+            each for each in row.find_all(exp.Anonymous) if each.name.upper() == "ARRAY"
+        ).expressions
+        values: list[exp.Expr] = [number.this.copy() for number in numbers]
+        if is_distinct:
+            values = [exp.Distinct(expressions=values)]
+        plain = exp.Anonymous(this=kind.name.upper(), expressions=values)
+        if gathering is rows:
+            rows = plain
+        else:
+            gathering.replace(plain)
+        call.replace(rows.copy())
+    return query
+
+
 def _powers(values: list[float], count: int) -> tuple[Fraction, ...]:
     """Σx, Σx², … as whole numbers over one power of two."""
     ratios = [value.as_integer_ratio() for value in values]

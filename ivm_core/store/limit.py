@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_, or_
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.model.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def limits(of: pa.DataType) -> bool:
@@ -81,6 +85,11 @@ class Limit:
     def of(cls, column: str, values: pa.Array, with_null: bool = False) -> Limit:
         """The limit on one column."""
         return cls(((ColumnLimit(column, values, with_null),),))
+
+    @classmethod
+    def all_of(cls, limits: Iterable[ColumnLimit]) -> Limit:
+        """The limit on several columns at once."""
+        return cls((tuple(limits),))
 
     def __or__(self, other: Limit) -> Limit:
         """What either asks for."""

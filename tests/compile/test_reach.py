@@ -13,7 +13,7 @@ def reach(sql: str, *dirty: str) -> Reach:
 
 
 def hops(found: Reach) -> list[str]:
-    return [str(hop) for hop in found.hops]
+    return [f"{hop.relation} {hop}" for hop in found.hops]
 
 
 CHAIN = "SELECT a.s FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y JOIN d ON c.z = d.z"
@@ -42,6 +42,37 @@ def test_the_middle_reaches_both_ends() -> None:
     ]
 
 
+def test_all_equalities_from_what_is_at_hand_limit_a_table() -> None:
+    sql = "SELECT a.s FROM a JOIN b ON a.x = b.x AND a.y = b.y JOIN c ON b.y = c.y AND a.s = c.s"
+    assert hops(reach(sql, "a")) == [
+        "b limited by x to values of a.x and by y to values of a.y",
+        "c limited by y to values of b.y and by s to values of a.s",
+    ]
+
+
+def test_an_equality_with_rows_that_were_not_asked_for_yet_limits_nothing() -> None:
+    sql = "SELECT a.s FROM a JOIN b ON a.x = b.x JOIN c ON a.y = c.y AND b.z = c.z"
+    assert hops(reach(sql, "a")) == [
+        "b limited by x to values of a.x",
+        "c limited by y to values of a.y",
+    ]
+
+
+def test_limits_are_handed_down_to_the_parts_that_have_the_columns() -> None:
+    sql = """
+        SELECT q.by, MAX(q.ay) AS m FROM (
+            SELECT a.y AS ay, a.s AS s, b.y AS by FROM a JOIN b ON a.x = b.x
+        ) q GROUP BY q.by, q.s
+    """
+    aggregate = next(n for n in optimised(sql).walk() if type(n).__name__ == "Aggregate")
+    keys = tuple(column for _, column in aggregate.keys)  # type: ignore[attr-defined]
+    found = ReachFinder(CATALOG, frozenset({"a"})).of_keys(aggregate.inputs[0], keys)
+    assert hops(found) == [
+        "b limited by y to values of the affected keys",
+        "a limited by s to values of the affected keys and by x to values of b.x",
+    ]
+
+
 def test_a_hop_through_rows_is_repeated_for_every_change_that_takes_it() -> None:
     star = "SELECT a.s FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y JOIN d ON b.z = d.z"
     repeated = hops(reach(star, "a", "d")).count("c limited by y to values of b.y")
@@ -50,9 +81,9 @@ def test_a_hop_through_rows_is_repeated_for_every_change_that_takes_it() -> None
 
 def test_null_safe_equality_lets_nulls_through() -> None:
     found = reach("SELECT a.x FROM a JOIN b ON a.x <=> b.x", "a")
-    assert [hop.null_safe for hop in found.hops] == [True]
+    assert [limit.null_safe for hop in found.hops for limit in hop.limits] == [True]
     found = reach("SELECT a.x FROM a JOIN b ON a.x = b.x", "a")
-    assert [hop.null_safe for hop in found.hops] == [False]
+    assert [limit.null_safe for hop in found.hops for limit in hop.limits] == [False]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +117,7 @@ def test_keys_reach_all_rows_of_their_groups() -> None:
     body = next(n for n in optimised(sql).walk() if type(n).__name__ == "Aggregate").inputs[0]
     found = ReachFinder(CATALOG, frozenset({"a"})).of_keys(body, ("b.y",))
     assert hops(found) == [
-        "b limited by y to values of @keys.b.y",
+        "b limited by y to values of the affected keys",
         "a limited by x to values of b.x",
     ]
 

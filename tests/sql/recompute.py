@@ -53,6 +53,10 @@ class Recompute:
     def rows(self, view: ViewSpec) -> pa.Table:
         return self._session.table(quote(view.name)).toArrow()
 
+    def answer(self, sql: str) -> pa.Table:
+        """What Spark gives for any text over the views and sources."""
+        return self._session.sql(sql).toArrow()
+
 
 def bound_to(sql: str, at: datetime | None) -> str:
     """The text with the calls that read the clock replaced by the tick's logical time."""

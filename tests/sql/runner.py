@@ -64,6 +64,7 @@ class CaseRun:
         self.deltas: dict[str, dict[int, Counter[Row]]] = {}
         self.columns: dict[str, list[tuple[str, str]]] = {}
         self.names: dict[str, list[str]] = {}
+        self.seen: dict[str, int] = {}
 
     def register(self, views: Iterable[ViewSpec]) -> None:
         for view in views:
@@ -109,6 +110,7 @@ class CaseRun:
                 continue
             where = f"{self.case.title!r}, tick {summary.tick} ({tick.title}), view {view.name}"
             self._take_delta(view, summary, where)
+            self.seen[view.name] = summary.tick
             if not view.beyond_spark:
                 table = self.recompute.rows(view)
                 self.columns[view.name] = _columns(table.schema)
@@ -184,9 +186,17 @@ class CaseRun:
             found = differences(self.held[view.name], bag(_rows(snapshot)))
             assert not found, f"{where}: the snapshot is not the sum of the deltas:\n{found}"
             self._read_changes(view, where)
+            self._read_meaning(view, where)
             if check:
                 found_by_flow = self.flow.check(view.name)
                 assert found_by_flow.equal, f"{where}: the flow's own check finds {found_by_flow}"
+
+    def _read_meaning(self, view: ViewSpec, where: str) -> None:
+        """Spark runs the normalised query as it is shown, and gives the view's rows."""
+        if view.beyond_spark or self.seen.get(view.name) != self.flow.current_tick:
+            return
+        table = self.recompute.answer(self.flow.explain(view.name).normalised)
+        self._against_spark(view, _rows(table), table.column_names, f"the meaning of {where}")
 
     def _read_changes(self, view: ViewSpec, where: str) -> None:
         changes = self.flow.changes(view.name).toArrow()
