@@ -32,6 +32,7 @@ from ivm_core.model.errors import InternalError
 from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
+from ivm_core.operators.window_extent import extent_of
 from ivm_core.plan.nodes import (
     CLOCKS,
     Aggregate,
@@ -44,13 +45,14 @@ from ivm_core.plan.nodes import (
     Repeated,
     UnionAll,
 )
-from ivm_core.plan.partitioned import STATEFUL, Partitioned
+from ivm_core.plan.partitioned import STATEFUL, Partitioned, Windowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ivm_core.model.types import DataType
     from ivm_core.operators.accumulator import Accumulator
+    from ivm_core.operators.window_extent import Extent
 
 PLAN_FORMAT = "2"
 
@@ -65,6 +67,15 @@ class StageProgram:
     state_keys: Schema | None = None
     """Group keys as the state trace stores them."""
     accumulators: tuple[Accumulator, ...] = ()
+
+    @cached_property
+    def extent(self) -> Extent | None:
+        """How far a change reaches in the one partition of a window; None where that is open."""
+        top = self.stage.top
+        if not isinstance(top, Windowed):
+            return None
+        types = (each.type for each in self.output)
+        return extent_of(top, dict(zip(top.columns, types, strict=True)))
 
 
 @dataclass(frozen=True)

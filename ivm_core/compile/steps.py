@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.compile.reach import Reach
     from ivm_core.model.schema import Schema
+    from ivm_core.operators.window_extent import Extent
     from ivm_core.plan.nodes import Node
 
 CHANGE, LIMITED, FULL = "change", "limited", "full"
@@ -72,7 +73,9 @@ def reads_of(stage: StageProgram, catalog: Mapping[str, Schema]) -> tuple[Read, 
     names = sorted(dirty - set(CLOCKS))
     finder = ReachFinder(catalog, dirty)
     when = ""
-    if isinstance(top, Partitioned):
+    if stage.extent is not None:
+        reach = finder.of_delta(body)
+    elif isinstance(top, Partitioned):
         reach = finder.of_parts(body, top.partition)
         if isinstance(top, Top) and not top.partition:
             when = "where one of the first rows goes"
@@ -94,8 +97,11 @@ def obstacles(
 
     `below` are the shared nodes that it reads.
     """
+    extents = extents_by_node(program, below)
     found = [
-        _of_node(node) for node in program.plan.walk() if verdict_of(node).verdict == RECOMPUTED
+        _of_node(node)
+        for node in program.plan.walk()
+        if verdict_of(node, extents.get(id(node))).verdict == RECOMPUTED
     ]
     catalog = stage_catalog(program, schemas, below)
     stages = _all_stages(program, below)
@@ -142,6 +148,17 @@ def steps_by_node(
             names = found.setdefault(id(owner), [])
             names += [relation] if relation not in names else []
     return {node: tuple(names) for node, names in found.items()}
+
+
+def extents_by_node(program: ViewProgram, below: Sequence[ViewProgram] = ()) -> dict[int, Extent]:
+    """How far changes reach in windows of one partition, by `id` of the node."""
+    known = {each.stage.relation: each.extent for each in _all_stages(program, below)}
+    found = {}
+    for node, names in steps_by_node(program, below).items():
+        extents = [known[name] for name in names]
+        if len(extents) == 1 and extents[0] is not None:
+            found[node] = extents[0]
+    return found
 
 
 def _signature(node: Node) -> tuple[object, ...]:

@@ -25,6 +25,7 @@ from ivm_core.plan.nodes import (
 from ivm_core.plan.partitioned import Grouped, Partitioned, Top, Windowed
 
 if TYPE_CHECKING:
+    from ivm_core.operators.window_extent import Extent
     from ivm_core.plan.nodes import Node
 
 INCREMENTAL = "incremental"
@@ -62,8 +63,8 @@ def worst(verdicts: list[str]) -> str:
     return max(verdicts, key=WORST_LAST.index, default=INCREMENTAL)
 
 
-def verdict_of(node: Node) -> Verdict:
-    """How one node is maintained."""
+def verdict_of(node: Node, extent: Extent | None = None) -> Verdict:
+    """How one node is maintained; `extent` is how far a change reaches in one partition."""
     if isinstance(node, Aggregate):
         return _of_aggregate(node)
     if isinstance(node, Top) and not node.partition:
@@ -73,6 +74,8 @@ def verdict_of(node: Node) -> Verdict:
             "move up are all rows",
         )
     if isinstance(node, Partitioned):
+        if extent is not None:
+            return Verdict(AFFECTED, f"there is one partition, {extent}")
         if not node.partition:
             return Verdict(RECOMPUTED, "there is one partition, of all rows")
         return Verdict(AFFECTED, f"recomputed for changed {', '.join(node.partition)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import stage_catalog
-from ivm_core.compile.steps import FULL, reads_of, steps_by_node
+from ivm_core.compile.steps import FULL, extents_by_node, reads_of, steps_by_node
 from ivm_core.compile.verdicts import IN_FULL, Verdict, keys_of, label_of, verdict_of, worst
 from ivm_core.engine.explanation import (
     ExplainedNode,
@@ -89,13 +89,14 @@ class _Tree:
     ) -> None:
         self._steps = {each.step: each for each in steps}
         self._owned = steps_by_node(program, below)
+        self._extents = extents_by_node(program, below)
         self._shown: set[int] = set()
         self._reads = [read for each in steps for read in each.reads]
 
     def node(self, node: Node, depth: int) -> ExplainedNode:
         is_again = id(node) in self._shown and bool(node.inputs)
         self._shown.add(id(node))
-        verdict = verdict_of(node)
+        verdict = verdict_of(node, self._extents.get(id(node)))
         names = self._owned.get(id(node), ())
         steps = [self._steps[name] for name in names]
         reads = []

@@ -49,6 +49,8 @@ PINNED = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    # it adds the numbers of a frame in an order of its own
+    "spark.sql.window.segmentTree.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 # Rules that pay for themselves on large inputs only. On a few rows in memory their cost is all that

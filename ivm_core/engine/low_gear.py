@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from ivm_core.compile.reach import Reach
 from ivm_core.compile.stages import renaming
+from ivm_core.engine.around import around
 from ivm_core.engine.costs import LOW
-from ivm_core.engine.fetching import Fetcher, TooLarge
+from ivm_core.engine.fetching import FETCHED_ROWS, LIMIT_VALUES, Fetcher, TooLarge
 from ivm_core.engine.gears import LocalRows
 from ivm_core.engine.layout import weighted
 from ivm_core.engine.offending import rows_or_culprit
@@ -32,6 +33,7 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.top import IS_LAST, PLACE, Candidates
+from ivm_core.operators.windowed_around import BEFORE, IS_REACHED, AroundStatements
 from ivm_core.plan.nodes import Join
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
@@ -182,6 +184,55 @@ class LowGearRun(StageRun):
             statement.text, self._inputs(statement, self._reach()), schema
         ).num_rows
 
+    def _is_settled_around(self, parts: PartitionedStatements) -> bool:
+        if self.stage.extent is None:
+            return False
+        statements = AroundStatements.of(parts, self.stage.extent, self.lowering)
+        statement = self._rendered("change of rows", lambda: statements.change(self.lowering))
+        if statement is None:
+            return True
+        schema = weighted(statements.change_schema)
+        reads = self._inputs(statement, self._reach())
+        change = rows_or_culprit(self.gears, statement.text, reads, schema)
+        if not change.num_rows:
+            return True
+        reads = self._around(statements, change)
+        reads[statements.change_name] = LocalRows(change, schema)
+        rendered = self._rendered("around", lambda: self._final(statements.around()))
+        if rendered is None:
+            raise InternalError("no statement recomputes the rows around a change")
+        self.way = "rows around the change recomputed"
+        self._emit(rendered, reads)
+        return True
+
+    def _around(self, statements: AroundStatements, change: pa.Table) -> dict[str, Rows]:
+        """The node's own rows that the change reaches, with those that they need."""
+        trace, key = self._rows_trace(), statements.key
+        committed, upto = self.relations.history.committed, self.view.upto
+        known = trace.read(committed, upto, None, [key, WEIGHT])
+        found = around(known, change, key, statements.extent)
+        wanted = pa.chunked_array([found.near, found.last])
+        if len(wanted) > LIMIT_VALUES:
+            raise TooLarge(f"{len(wanted)} values of {key} are around the change")
+        schema = self.stage.output
+        own = net(self._limited(trace, weighted(schema), {key: wanted}), schema)
+        if own.num_rows > FETCHED_ROWS:
+            raise TooLarge(f"{own.num_rows} rows are around the change")
+        near = own.filter(pc.is_in(own[key], value_set=found.near))
+        reached = pc.is_in(near[key], value_set=found.reached)
+        last = own.filter(pc.is_in(own[key], value_set=found.last))
+        if statements.needs_one_row_each and _has_twins(last, statements.change_schema):
+            raise TooLarge(f"several rows of {key} = {found.last[0]} are equal")
+        before = pa.array([found.before] * last.num_rows, pa.int64())
+        return {
+            statements.near_name: _bound(
+                near.append_column(IS_REACHED, reached), statements.near_schema
+            ),
+            statements.last_name: _bound(
+                last.append_column(BEFORE, before), statements.last_schema
+            ),
+        }
+
     def _is_settled_within(self, parts: PartitionedStatements, candidates: Candidates) -> bool:
         """Whether the first rows are known without asking the input for those behind them."""
         statement = self._rendered("first", lambda: candidates.query(self.lowering))
@@ -263,3 +314,13 @@ class LowGearRun(StageRun):
         self.change = local_change(table, schema)
         if self.stage.stage.relation == self.view.program.name:
             self.digest = digest_of(table, schema)
+
+
+def _has_twins(rows: pa.Table, schema: Schema) -> bool:
+    """Whether rows that differ elsewhere are equal in these columns."""
+    return bool(net(rows.select([*schema.names, WEIGHT]), schema).num_rows < rows.num_rows)
+
+
+def _bound(rows: pa.Table, schema: Schema) -> LocalRows:
+    with_weights = weighted(schema)
+    return LocalRows(rows.select(list(with_weights.names)), with_weights)

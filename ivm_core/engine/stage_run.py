@@ -170,6 +170,8 @@ class StageRun(ABC):
             if rows is not None:
                 self._emit(rows, self._inputs(rows, Reach()))
             return
+        if self._is_settled_around(parts):
+            return
         is_insert_only = self._is_insert_only()
         if not parts.node.partition and self._is_settled_by_change(parts):
             self.way = f"delta, {INSERT_ONLY}" if is_insert_only else self.way
@@ -186,6 +188,10 @@ class StageRun(ABC):
         reads = self._inputs(statement, reach)
         reads[bound_name(parts.output, Form.OLD)] = self._old_parts(parts, reach)
         self._emit(statement, reads)
+
+    def _is_settled_around(self, _parts: PartitionedStatements) -> bool:
+        """Recompute the rows around the change alone; whether that could be done."""
+        return False
 
     def _execute_growth(self, parts: PartitionedStatements) -> None:
         """The first rows among those that there were and those that came."""

@@ -3,7 +3,8 @@
     Δω(A) = Σ over partitions k in ΔA:  ω((A + ΔA) where key = k)  −  ω(A where key = k)
 
 A window's values depend on the rows of its partition alone (`operators.partitioned`). Functions
-of one node share the partition, each has its own order and frame.
+of one node share the partition, each has its own order and frame. Without PARTITION BY, a change
+reaches as far as the frames do, where that can be told (`operators.windowed_around`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 class WindowedOperator(PartitionedOperator):
     """Rows beside the values of window functions."""
 
-    def over(self, node: Windowed, source: exp.Query) -> exp.Query:
-        """SELECT *, f() OVER (…): one SELECT for the calls that need nothing but what is there."""
-        there = list(node.input.columns)
+    def over(self, node: Windowed, source: exp.Query, beside: tuple[str, ...] = ()) -> exp.Query:
+        """SELECT *, f() OVER (…): one SELECT for the calls that need nothing but what is there.
+
+        Columns `beside` the input's are handed on.
+        """
+        there = [*node.input.columns, *beside]
         waiting = list(node.calls)
         query = source
         while waiting:
@@ -33,4 +37,4 @@ class WindowedOperator(PartitionedOperator):
             query = select([*(column(name) for name in there), *added], query)
             there += [name for name, _ in ready]
             waiting = [call for call in waiting if call not in ready]
-        return select([column(name) for name in node.columns], query)
+        return select([column(name) for name in (*node.columns, *beside)], query)

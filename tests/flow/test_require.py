@@ -27,7 +27,7 @@ INCREMENTAL = [
 COSTLY = [
     (
         "SELECT id,\n  rank() OVER (PARTITION BY customer ORDER BY id) AS a,\n"
-        "  row_number() OVER (ORDER BY amount) AS b\nFROM orders",
+        "  ntile(2) OVER (ORDER BY amount) AS b\nFROM orders",
         ["a window function without PARTITION BY", "line 3, column 3", "PARTITION BY a column"],
     ),
     ("SELECT\n median(amount) AS m FROM orders", ["without GROUP BY", "line 2, column 2"]),

@@ -109,3 +109,25 @@ INSERT INTO t VALUES (1, 'b', 1), (2, 'a', 2), (3, 'a', NULL), (4, 'b', 4), (5, 
 -- tick: the first goes
 DELETE FROM t VALUES (2, 'a', 2);
 INSERT INTO t VALUES (7, 'b', 9), (0, 'a', 1);
+
+-- case: rows around a change, of windows without PARTITION BY
+CREATE SOURCE t (d DATE, x INT, s STRING);
+-- means: SELECT d, x, LAG(x) OVER (ORDER BY d, x) AS b, LEAD(x, 2, 0) OVER (ORDER BY d, x) AS a, SUM(x) OVER (ORDER BY d, x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n FROM t
+CREATE VIEW near AS SELECT d, x, LAG(x) OVER w AS b, LEAD(x, 2, 0) OVER w AS a, SUM(x) OVER (ORDER BY d ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n FROM t WINDOW w AS (ORDER BY d);
+CREATE VIEW so_far AS SELECT d, x, SUM(x) OVER w AS s, COUNT(x) OVER w AS c, MIN(x) OVER w AS l, MAX(x) FILTER (WHERE x < 7) OVER w AS h, RANK() OVER w AS r, DENSE_RANK() OVER w AS p FROM t WINDOW w AS (ORDER BY d DESC NULLS FIRST);
+-- means: SELECT d, x, SUM(x) OVER (ORDER BY d, x ROWS UNBOUNDED PRECEDING) AS s, ROW_NUMBER() OVER (ORDER BY d, x) AS n FROM t
+CREATE VIEW by_row AS SELECT d, x, SUM(x) OVER (ORDER BY d ROWS UNBOUNDED PRECEDING) AS s, ROW_NUMBER() OVER (ORDER BY d) AS n FROM t;
+-- tick: days with several rows, equal ones and NULL
+INSERT INTO t VALUES ('2024-01-01', 1, 'a'), ('2024-01-02', 2, 'a'), ('2024-01-02', 2, 'a') * 2, ('2024-01-02', 9, 'b'), (NULL, 5, 'c'), ('2024-01-05', NULL, 'd'), ('2024-01-06', 6, 'd'), ('2024-01-08', 8, 'e');
+-- tick: one at the end
+INSERT INTO t VALUES ('2024-01-09', 3, 'f');
+-- tick: one between, behind rows that are equal
+INSERT INTO t VALUES ('2024-01-03', 4, 'f');
+-- tick: some of the equal ones go, and one comes before all others
+DELETE FROM t VALUES ('2024-01-02', 2, 'a') * 2, ('2024-01-08', 8, 'e');
+INSERT INTO t VALUES ('2023-12-31', -1, 'z'), (NULL, NULL, NULL);
+-- tick: a change that no window sees
+DELETE FROM t VALUES ('2024-01-06', 6, 'd');
+INSERT INTO t VALUES ('2024-01-06', 6, 'other');
+-- tick: the first and the last go
+DELETE FROM t VALUES (NULL, 5, 'c'), ('2024-01-09', 3, 'f'), ('2023-12-31', -1, 'z');
