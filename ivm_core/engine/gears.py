@@ -241,6 +241,11 @@ class Gears:
             int(seen["rows"]), digest_from_limbs(seen), int(seen["deletions"]), int(seen["net"])
         )
 
+    def try_out(self, sql: str, relations: Mapping[str, Rows]) -> None:
+        """Run in the high gear and keep nothing; raises what Spark raises."""
+        with self._lock, self._bound(relations):
+            self.query(self.high, sql).write.format("noop").mode("overwrite").save()
+
     def frame(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
         """A lazy frame in the high gear; its relations stay bound."""
         for name, rows in relations.items():

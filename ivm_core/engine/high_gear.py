@@ -8,6 +8,7 @@ from ivm_core.engine.costs import HIGH
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.nullable_fields import with_nullable_fields
+from ivm_core.engine.offending import naming_the_culprit
 from ivm_core.engine.relations import Change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from ivm_core.compile.reach import Reach
-    from ivm_core.engine.gears import Rows
+    from ivm_core.engine.gears import Rows, Written
     from ivm_core.engine.stage_run import Statement
     from ivm_core.model.schema import Schema
     from ivm_core.model.types import DataType
@@ -81,7 +82,7 @@ class HighGearRun(StageRun):
         trace = self._state_trace(aggregate)
         schema = aggregate.state_schema
         target = trace.spark_target(self.relations.tick, self.relations.epoch)
-        written = self.gears.write(statement.text, reads, schema, target, self.relations.tick)
+        written = self._write(statement, reads, schema, target)
         trace.adopt(self.relations.tick, self.relations.epoch)
         return StoredRows((target,), ticked(schema)) if written.rows else None
 
@@ -105,31 +106,29 @@ class HighGearRun(StageRun):
         statement = self._rendered("reached", aggregate.changed_extrema)
         if statement is None:
             raise InternalError("no statement finds reached extremes")
-        frame = self.gears.frame(statement.text, reads)
-        table = (
-            with_nullable_fields(frame)
-            .toArrow()
-            .select(list(schema.names))
-            .cast(arrow_schema(schema))
-        )
-        return LocalRows(table, schema) if table.num_rows else None
+        found = self._collect(statement, reads, schema)
+        return found if found.table.num_rows else None
 
-    def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
-        frame = self.gears.frame(statement.text, reads)
-        table = (
-            with_nullable_fields(frame)
-            .toArrow()
-            .select(list(schema.names))
-            .cast(arrow_schema(schema))
-        )
-        return LocalRows(table, schema)
+    def _collect(
+        self, statement: Statement, reads: Mapping[str, Rows], schema: Schema
+    ) -> LocalRows:
+        with naming_the_culprit(self.gears, statement.text, reads):
+            frame = with_nullable_fields(self.gears.frame(statement.text, reads))
+            table = frame.toArrow()
+        return LocalRows(table.select(list(schema.names)).cast(arrow_schema(schema)), schema)
+
+    def _write(
+        self, statement: Statement, reads: Mapping[str, Rows], schema: Schema, target: str
+    ) -> Written:
+        with naming_the_culprit(self.gears, statement.text, reads):
+            return self.gears.write(statement.text, reads, schema, target, self.relations.tick)
 
     def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
         schema = weighted(self.stage.output)
         trace = self._rows_trace()
         tick, epoch = self.relations.tick, self.relations.epoch
         target = trace.spark_target(tick, epoch)
-        written = self.gears.write(statement.text, reads, schema, target, tick)
+        written = self._write(statement, reads, schema, target)
         trace.adopt(tick, epoch)
         self.digest = written.digest
         if written.rows:

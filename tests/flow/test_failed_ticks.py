@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core import DeltaBatch, IncrementalFlow, TickFailed
-from ivm_core.engine import core
+from ivm_core.engine import core, evaluation, offending
 from tests.flow.shop import assert_exact, log_of, rows
 
 if TYPE_CHECKING:
@@ -138,6 +138,22 @@ def test_an_offending_row_is_named_where_one_alone_offends(flow: IncrementalFlow
     with pytest.raises(TickFailed, match="row: group of totals#1: b_k = 7"):
         flow.tick("b", [(7, 2**62), (7, 2**62), (8, 5)], views=["totals"])
     assert_exact(flow, "j", "total")
+
+
+def test_an_offending_row_is_named_among_many(
+    flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "HYDRATED_LOCALLY", 10)
+    monkeypatch.setattr(offending, "FEW", 4)
+    flow.register_source("a", "k INT, s STRING")
+    flow.register_view("kept", "SELECT k, s FROM a WHERE k > 0")
+    flow.tick("a", [(k, str(k)) for k in range(30)] + [(31, "x"), (32, "32")])
+    flow.register_view("v", "SELECT k, CAST(s AS INT) AS n FROM kept")
+    with pytest.raises(TickFailed, match="row: kept: k = 31, s = 'x'") as caught:
+        flow.tick()
+    assert caught.value.view == "v"
+    flow.tick("a", DeltaBatch.deletes([(31, "x")]))
+    assert_exact(flow, "kept", "v")
 
 
 def test_a_summary_reads_well(flow: IncrementalFlow) -> None:

@@ -71,7 +71,7 @@ Windows
   ranks, LAG, LEAD, NTILE, frames, with PARTITION BY | SELECT id, LAG(x) OVER (PARTITION BY k ORDER BY ts) AS p FROM t | windows.sql
   aggregates of the whole partition | SELECT id, SUM(x) OVER (PARTITION BY k) AS s FROM t | windows.sql
   without PARTITION BY: LAG, LEAD, frames of ROWS, places, running COUNT, SUM, MIN, MAX | SELECT id, LAG(x) OVER (ORDER BY ts) AS p, SUM(x) OVER (ORDER BY ts) AS s FROM t | windows.sql
-  without PARTITION BY: other frames and functions | SELECT id, x / SUM(x) OVER () AS share FROM t | windows.sql
+  without PARTITION BY: other frames and functions | SELECT id, NTILE(4) OVER (ORDER BY x) AS q FROM t | windows.sql
   QUALIFY, top-k per group | SELECT id, k FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3 | windows.sql
   ORDER BY … LIMIT … OFFSET | SELECT id FROM t ORDER BY x DESC LIMIT 10 OFFSET 5 | limits.sql
 Not maintained
