@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from ivm_core.api.frontier import SourceVersion, newest_version
+from ivm_core.model.names import quote
 from ivm_core.operators.arrow_types import arrow_schema
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Inbox:
             return
         gone = pa.array([False] * len(updates) + [True] * len(deletes))
         changes = self._table([*updates, *deletes]).append_column(_GONE, gone)
-        same_key = " AND ".join(f"kept.`{key}` = new.`{key}`" for key in self.source.primary_key)
+        keys = [quote(key) for key in self.source.primary_key]
+        same_key = " AND ".join(f"kept.{key} = new.{key}" for key in keys)
         merge = DeltaTable(str(self.path)).merge(
             changes,
             same_key,
@@ -80,7 +82,8 @@ class Inbox:
             target_alias="kept",
             commit_properties=CommitProperties(max_commit_retries=0),
         )
-        columns = {f"`{name}`": f"new.`{name}`" for name in self._columns.names}
+        names = [quote(name) for name in self._columns.names]
+        columns = {name: f"new.{name}" for name in names}
         (
             merge.when_matched_delete(predicate=f"new.{_GONE}")
             .when_matched_update(columns, predicate=f"NOT new.{_GONE}")

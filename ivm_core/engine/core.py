@@ -41,6 +41,7 @@ from ivm_core.model.errors import (
     TickFailed,
     UserError,
 )
+from ivm_core.model.names import quote
 from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ivm_core.operators.bound_batch import BoundBatch
     from ivm_core.store.ticklog import Entry
 
+TABLE_PART = re.compile(r"([A-Za-z_]\w*)|`([^`]+)`")
 TABLE_NAME = re.compile(r"(?:[A-Za-z_]\w*|`[^`]+`)(?:\.(?:[A-Za-z_]\w*|`[^`]+`)){0,2}")
 log = logging.getLogger(__name__)
 
@@ -117,7 +119,9 @@ class Engine:
         if not TABLE_NAME.fullmatch(table) or location.exists("_delta_log"):
             return location
         try:
-            detail = self.gears.spark.sql(f"DESCRIBE DETAIL {table}").first()
+            parts = [plain or quoted for plain, quoted in TABLE_PART.findall(table)]
+            name = ".".join(quote(part) for part in parts)
+            detail = self.gears.spark.sql(f"DESCRIBE DETAIL {name}").first()
         except PySparkException:
             return location  # and there the error says that there is no table
         return location if detail is None else Location(detail["location"])

@@ -12,6 +12,7 @@ from ivm_core.engine.offending import naming_the_culprit
 from ivm_core.engine.relations import Change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
+from ivm_core.model.names import quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.operator import Form
@@ -71,7 +72,7 @@ class HighGearRun(StageRun):
             return before
         columns = [*self.relations.schema(name).names, "_weight"]
         frames = [
-            self.gears.read(rows).select(*[f"`{c}`" for c in columns])
+            self.gears.read(rows).select(*[quote(each) for each in columns])
             for rows in (before, change.rows)
         ]
         return FrameRows(frames[0].unionAll(frames[1]))

@@ -47,12 +47,12 @@ IS_REACHED = "_is_reached"
 BEFORE = "_before"
 PLACE = "_place"
 COMBINED = {
-    ROWS_BEFORE: "CAST(:x + COALESCE(:c, 0) AS :t)",
-    ADDED: "CAST(:x + COALESCE(:c, 0) AS :t)",
+    ROWS_BEFORE: ":x + COALESCE(:c, 0)",
+    ADDED: ":x + COALESCE(:c, 0)",
+    SUM: "CASE WHEN :c IS NULL THEN :x WHEN :x IS NULL THEN :c ELSE :x + :c END",
     LEAST: "LEAST(:x, :c)",
     GREATEST: "GREATEST(:x, :c)",
 }
-SUMMED = "CASE WHEN :c IS NULL THEN :x WHEN :x IS NULL THEN :c ELSE CAST(:x + :c AS :t) END"
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,9 @@ class AroundStatements:
 
     def _combined(self, call: str, how: str, value: exp.Expr) -> exp.Expr:
         of = self.parts.schema.field(self._stored[call]).type
-        text = COMBINED.get(how, SUMMED).replace(":t", of.ddl)
         known = column(BEFORE if how == ROWS_BEFORE else self._stored[call], "c")
-        return formula(text, x=value, c=known)
+        both = formula(COMBINED[how], x=value, c=known)
+        return exp.cast(both, of.ddl, dialect="spark")
 
     def _last(self) -> exp.Query:
         """One row: what the calls come to in the last row before."""

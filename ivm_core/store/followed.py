@@ -21,7 +21,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import functions
 
 from ivm_core.model.errors import HistoryLost, SourceReplaced
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.store.followed_log import Change, SourceVersion, first_missing_file
 from ivm_core.store.table_versions import TableVersions, add_actions
@@ -116,7 +116,7 @@ class FollowedTable(TableVersions):
     def change_frame(self, spark: SparkSession, change: Change) -> DataFrame:
         """The same rows with `_weight`, not netted, through Spark's Delta readers."""
         self._check_readable(change)
-        columns = [functions.col(f"`{name}`") for name in self.schema(change.until).names]
+        columns = [functions.col(quote(name)) for name in self.schema(change.until).names]
         if change.change_feed and change.kind != "nothing":
             reader = spark.read.format("delta").option("readChangeFeed", "true")
             reader = reader.option("startingVersion", change.since + 1)
