@@ -35,6 +35,7 @@ from ivm_core.frontend.questions import Ask, Questions, never, visible
 from ivm_core.frontend.refusals import refuse_unsupported
 from ivm_core.frontend.semi_joins import with_exists
 from ivm_core.frontend.spelling import folded, remember_spelling
+from ivm_core.frontend.sql_functions import SqlFunction, SqlFunctions
 from ivm_core.frontend.struct_stars import with_fields
 from ivm_core.frontend.table_functions import with_laterals
 from ivm_core.frontend.time_windows import with_window_columns
@@ -42,6 +43,7 @@ from ivm_core.frontend.twins import without_twins
 from ivm_core.frontend.unnamed import with_names
 from ivm_core.frontend.windows import with_named_windows
 from ivm_core.model.errors import SqlError, UnknownName
+from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, Node
 
 if TYPE_CHECKING:
@@ -96,15 +98,17 @@ def parse_view(
     sql: str,
     catalog: Mapping[str, Schema],
     where: str,
-    judge: Callable[[tuple[str, ...], tuple[str, ...]], object] | None = None,
+    judge: Callable[[str, tuple[str, ...], tuple[str, ...]], object] | None = None,
     ask: Ask = never,
+    functions: Mapping[str, SqlFunction] | None = None,
 ) -> ParsedView:
     """The plan of a SELECT over the relations of the catalog.
 
     Raises SqlError for what does not parse, UnknownName for a name the catalog does not have,
     Unsupported for SQL that is not maintained. `judge` is asked about the text, given the names of
     the relations in it and those of columns that the text doesn't name, before its columns are
-    looked at here: its messages come first. `ask` is asked for the columns of parts of it.
+    looked at here: its messages come first. `ask` is asked for the columns of parts of it. Calls
+    of SQL `functions` are written out.
     """
     tree = as_select(parse_statement(sql, where))
     positions = Positions(sql)
@@ -113,8 +117,12 @@ def parse_view(
     known = {folded(name): name for name in catalog}
     reads = _tables(tree, known, where, positions)
     given = with_names(tree)
+    text = sql
+    if functions:
+        tree = SqlFunctions(functions, parse_statement).written_out(tree)
+        text = text_of(tree)
     if judge is not None:
-        judge(reads, given)
+        judge(text, reads, given)
     plan = _Planner(catalog, known, where, Questions(ask, reads)).plan(tree)
     return ParsedView(plan, tuple(sorted(plan.relations - set(CLOCKS))))
 
