@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.analysis import SparkAnalyser
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.history import History
+    from ivm_core.frontend.unnamed import Given
 
 
 class Catalog:
@@ -367,7 +368,7 @@ class Catalog:
         is_same = all(schemas.get(each) == schema for each, schema in over.items())
         if known is None or not types.book or not is_same:
 
-            def judge(text: str, reads: tuple[str, ...], given: tuple[str, ...]) -> None:
+            def judge(text: str, reads: tuple[str, ...], given: Given) -> None:
                 if analyser is not None:
                     relations = {name: schemas[name] for name in reads}
                     found = analyser.original(text, relations, given)

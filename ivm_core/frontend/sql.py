@@ -21,6 +21,7 @@ from ivm_core.frontend.other_ways import (
     as_select,
     with_columns_outside,
     with_generated_names,
+    with_grouping_ids,
     with_lateral_views,
     with_ranges,
     with_star_arguments,
@@ -41,6 +42,7 @@ from ivm_core.frontend.table_functions import with_laterals
 from ivm_core.frontend.time_windows import with_window_columns
 from ivm_core.frontend.twins import without_twins
 from ivm_core.frontend.unnamed import with_names
+from ivm_core.frontend.using_columns import with_using_columns
 from ivm_core.frontend.windows import with_named_windows
 from ivm_core.model.errors import SqlError, UnknownName
 from ivm_core.operators.sql import text_of
@@ -49,6 +51,7 @@ from ivm_core.plan.nodes import CLOCKS, Node
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ivm_core.frontend.unnamed import Given
     from ivm_core.model.schema import Schema
 
 
@@ -98,7 +101,7 @@ def parse_view(
     sql: str,
     catalog: Mapping[str, Schema],
     where: str,
-    judge: Callable[[str, tuple[str, ...], tuple[str, ...]], object] | None = None,
+    judge: Callable[[str, tuple[str, ...], Given], object] | None = None,
     ask: Ask = never,
     functions: Mapping[str, SqlFunction] | None = None,
 ) -> ParsedView:
@@ -106,7 +109,7 @@ def parse_view(
 
     Raises SqlError for what does not parse, UnknownName for a name the catalog does not have,
     Unsupported for SQL that is not maintained. `judge` is asked about the text, given the names of
-    the relations in it and those of columns that the text doesn't name, before its columns are
+    the relations in it and of columns that the text doesn't name, before its columns are
     looked at here: its messages come first. `ask` is asked for the columns of parts of it. Calls
     of SQL `functions` are written out.
     """
@@ -158,7 +161,7 @@ class _Planner:
         tree = with_fields(tree, self._catalog, self._known, self._questions)
         tree = with_star_arguments(tree, self._columns_of)
         tree = with_lateral_views(tree, self._where, self._questions)
-        tree = with_window_times(tree)
+        tree = with_window_times(with_grouping_ids(tree))
         tree = with_window_columns(with_named_windows(tree, self._where))
         remember_spelling(tree)
         try:
@@ -169,7 +172,7 @@ class _Planner:
                 where=self._where,
                 fix="check the column names against the sources' schemas",
             ) from error
-        without_twins(qualified)
+        without_twins(with_using_columns(qualified))
         return Builder(self._catalog, self._known, self._where).query(qualified, {})
 
     def _columns_of(self, relation: exp.Expr) -> list[str]:

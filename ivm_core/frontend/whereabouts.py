@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend.positions import Positions
+from ivm_core.frontend.refusals import called
 from ivm_core.frontend.spelling import folded
 from ivm_core.frontend.sql import parse_statement
+from ivm_core.operators.calls import core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +33,9 @@ def place_of(sql: str, kind: str, name: str = "") -> str:
 def _candidates(tree: exp.Expr, kind: str, name: str) -> Iterator[tuple[exp.Expr, str]]:
     if kind == "window":
         windows = [each for each in tree.find_all(exp.Window) if not each.args.get("partition_by")]
-        yield from ((each, each.this.sql_name()) for each in windows if each.this)
+        calls = [(each, core(each.this)) for each in windows if each.this]
+        # what a WINDOW clause names is no call
+        yield from ((each, called(call)) for each, call in calls if isinstance(call, exp.Func))
     elif kind == "limit":
         yield exp.Null(), "LIMIT"
     elif kind == "call":

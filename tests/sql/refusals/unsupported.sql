@@ -12,8 +12,6 @@ SELECT id FROM t WHERE x = ?;
 SELECT COUNT(t.*) AS n FROM t;
 -- refused: Unsupported | time travel of a table
 SELECT id FROM t VERSION AS OF 3;
--- refused: Unsupported | GROUP BY or HAVING without keys and aggregates
-SELECT 1 AS one FROM t HAVING true;
 -- refused: Unsupported | outside of the aggregates
 SELECT x + id AS y, COUNT(*) AS n FROM t GROUP BY id + x;
 
@@ -54,7 +52,7 @@ SELECT explode(xs) AS a, COUNT(*) OVER () AS n FROM t;
 SELECT 1 + explode(xs) AS a FROM t;
 -- refused: Unsupported | LEFT JOIN LATERAL of a generator ON a condition
 SELECT id, x2 FROM t LEFT JOIN LATERAL explode(xs) AS e(x2) ON x2 > 1;
--- refused: Unsupported | UNION BY NAME | line 1, column 18
+-- refused: Unsupported | UNION BY NAME | line 1, column 18 | Spark SQL does not have it
 SELECT id FROM t UNION ALL BY NAME SELECT id FROM u;
 -- refused: DuplicateName | two columns of one name | derived table
 SELECT * FROM (SELECT * FROM (SELECT t.id, u.id FROM t JOIN u ON t.id = u.id) q) AS r(a, b);
@@ -62,3 +60,7 @@ SELECT * FROM (SELECT * FROM (SELECT t.id, u.id FROM t JOIN u ON t.id = u.id) q)
 FROM t |> TABLESAMPLE (10 PERCENT);
 -- refused: SqlError | GROUP BY of positions in a pipe
 FROM t |> AGGREGATE COUNT(*) AS n GROUP BY 1;
+-- refused: Unsupported | a comparison with ANY or ALL of a subquery | Spark SQL does not have it | EXISTS
+SELECT id FROM t WHERE x > ALL (SELECT y FROM u);
+-- refused: Unsupported | NOT IN (SELECT …) within a larger condition of a join | line 1, column 53 | NOT EXISTS
+SELECT t.id FROM t JOIN u ON t.id = u.id OR u.y NOT IN (SELECT x FROM t);
