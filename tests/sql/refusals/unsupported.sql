@@ -64,3 +64,5 @@ FROM t |> AGGREGATE COUNT(*) AS n GROUP BY 1;
 SELECT id FROM t WHERE x > ALL (SELECT y FROM u);
 -- refused: Unsupported | NOT IN (SELECT …) within a larger condition of a join | line 1, column 53 | NOT EXISTS
 SELECT t.id FROM t JOIN u ON t.id = u.id OR u.y NOT IN (SELECT x FROM t);
+-- refused: Unsupported | a column of this type | MAP, VARIANT, INTERVAL | map_entries
+SELECT MAX(ts - TIMESTAMP '2024-01-01') > INTERVAL '1' DAY AS late FROM t;
