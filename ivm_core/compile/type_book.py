@@ -45,9 +45,12 @@ class Analyser(Protocol):
 class TypeBook:
     """Types of inner nodes: from the book, or asked of the analyser and written down."""
 
-    def __init__(self, analyser: Analyser | None, known: Mapping[str, str]) -> None:
-        """Without analyser every question must be in the book already."""
+    def __init__(
+        self, analyser: Analyser | None, known: Mapping[str, str], where: str = "a node"
+    ) -> None:
+        """Without analyser every question must be in the book already; `where` is for messages."""
         self._analyser = analyser
+        self._where = where
         self.book: dict[str, str] = dict(known)
 
     def types(self, node: Node, catalog: Mapping[str, Schema]) -> dict[str, DataType]:
@@ -66,7 +69,7 @@ class TypeBook:
         if self.book[node.fingerprint] == UNTYPED:
             raise Unsupported(
                 "a column of this type",
-                position=node.text,
+                position=f"{self._where}, {node.text}",
                 reason="rows that are kept can't have a MAP, VARIANT, INTERVAL or untyped NULL",
                 rewrite="cast it where it is made: CAST(NULL AS STRING), map_entries(m), "
                 "to_json(v), or a number of seconds",

@@ -327,7 +327,7 @@ class Catalog:
         `asked` learns what Spark says of the text's own columns. `functions` are the registered
         ones that the text calls, with their fingerprints.
         """
-        types = TypeBook(analyser, known)
+        types = TypeBook(analyser, known, f"view {name}")
         schemas = self._readable(hidden)
         planned = self._planned(name, sql, schemas, analyser, types, functions or {}, asked)
         relations = self.relations() | schemas
