@@ -83,6 +83,8 @@ class Functions:
                 where=where,
                 fix="give types such as DOUBLE, parameters such as 'a INT, b STRING'",
             ) from error
+        if any("char(" in each for each in (kind, *(parameter.type for parameter in given))):
+            raise UserError("CHAR and VARCHAR as types of a function", where, "use STRING")
         function = SqlFunction(name, given, kind, body)
         others = {each.name: each for each in self._stored.values() if each.name != name}
         known = SqlFunctions({**others, name: function}, parse_statement)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from ivm_core.frontend.outer import Outer
 
+NUMBERS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Sum, exp.Count, exp.Avg)
+"""What Spark casts to a truth value in HAVING."""
+
 
 class Clauses:
     """The expressions of a SELECT that are evaluated over its groups, in one list.
@@ -54,7 +57,8 @@ class Clauses:
         clause = self._tree.args.get(key)
         if clause is None:
             return None
-        self.expressions.append(clause.this)
+        is_number = key == "having" and isinstance(clause.this.unnest(), NUMBERS)
+        self.expressions.append(exp.cast(clause.this, "BOOLEAN") if is_number else clause.this)
         return len(self.expressions) - 1
 
     def finished(

@@ -228,7 +228,9 @@ def _union_of_sets(node: Node, keys: list[str], sets: list[list[int]], made: _Ca
     values += [name for name, _ in made.others]
     for each in sets:
         present = list(dict.fromkeys(keys[place] for place in each))
-        part = _joined_sets(node, present or [ALL_ROWS], made)
+        # GROUPING SETS (()) alone is the grouping by nothing that has a row for no rows
+        is_global = not keys and len(sets) == 1
+        part = _joined_sets(node, present if is_global else present or [ALL_ROWS], made)
         outputs: list[tuple[str, Scalar]] = []
         for key in dict.fromkeys(keys):
             there = key in present

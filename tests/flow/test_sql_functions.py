@@ -150,6 +150,7 @@ def test_a_flow_keeps_them(place: Path, shop: IncrementalFlow, spark: SparkSessi
         ("x +", "x INT", SqlError, "does not parse"),
         ("array(x)", "x INT", UserError, "cast"),
         ("x", "x INTT", UserError, "types"),
+        ("length(x)", "x VARCHAR(3)", UserError, "use STRING"),
     ],
 )
 def test_bodies_that_cannot_be(
