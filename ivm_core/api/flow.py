@@ -254,19 +254,32 @@ class IncrementalFlow:
     def register_function(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Callable[..., Any] | str,
         return_type: str,
         *,
+        parameters: str = "",
         deterministic: bool = False,
     ) -> None:
-        """Let views call a Python function; needed again in every process that ticks them.
+        """Let views call a function, given in Python or as the text of an expression in SQL.
 
-        `deterministic=True` is your word that equal arguments give equal results, whenever and
-        wherever it runs; without it the function is refused. A name that Spark has a function of
-        is `DuplicateName`, a return type that Spark doesn't know `UserError`.
+        A SQL function is over `parameters` ("amount DECIMAL(12,2), rate DOUBLE DEFAULT 0.2") and
+        is kept with the flow. A Python function is needed again in every process that ticks views
+        with it; `deterministic=True` is your word that equal arguments give equal results, whenever
+        and wherever it runs, and without it the function is refused. A name that Spark has a
+        function of is `DuplicateName`, a type that Spark doesn't know `UserError`, a body that is
+        no function of one row `Unsupported` or `NotIncremental`.
         """
         engine = self._engine
         check_relation_name(name, "function")
+        if isinstance(function, str):
+            engine.add_sql_function(name, function, return_type, parameters)
+            return
+        if parameters:
+            raise UserError(
+                f"parameters={parameters!r} of a Python function",
+                where=f"function {name}",
+                fix="leave it out: a Python function names its own",
+            )
         if not deterministic:
             raise NotIncremental(
                 f"the function {name}",

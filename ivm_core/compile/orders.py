@@ -4,6 +4,8 @@
     first, last, nth_value over peers         by the place in that total order
     collect_list, collect_set, listagg        in the order of their values, or what is stated first
     min_by, max_by, mode                      among equals by the value
+    first, last of a group                    the row that is first or last by all columns it reads
+    approx_percentile                         the exact one
     sums of FLOAT and DOUBLE in a window      in the total order, peers together
     variances, correlations, regressions      from exact sums (`operators.exact_moments`)
 
@@ -254,6 +256,10 @@ def _in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
             function.replace(rows)
             rows = call
         return moment_of(kind, rows)
+    if PICKS.get(kind) in ("min", "max"):
+        return _picked(call, PICKS[kind], types)
+    if kind in ("approx_percentile", "percentile_approx"):
+        return _percentile(call, types)
     if kind == "collect_set":
         return _sorted(call)
     if kind in ("collect_list", "array_agg"):
@@ -276,6 +282,47 @@ def _in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
     if kind in ("listagg", "string_agg"):
         return _listed(call, function)
     return call
+
+
+def _picked(call: exp.Expr, end: str, types: Types) -> exp.Expr:
+    """FIRST and LAST: the value in the row that is first or last by all columns."""
+    function = core(call)
+    value, options = function.expressions[0], function.expressions[1:]
+    skips = isinstance(value, exp.IgnoreNulls) or _skips_nulls(call, options)
+    if isinstance(value, exp.IgnoreNulls | exp.RespectNulls):
+        value = value.this
+    order = [each.this for each in ties([], types)]
+    at: exp.Expr = exp.Anonymous(this="STRUCT", expressions=order)
+    if skips:
+        at = exp.case().when(value.copy().is_(exp.null()).not_(), at)
+    kept = _filter_of(call)
+    picked = formula(f"{end.upper()}_BY(:x, :at)", x=value, at=at)
+    return picked if kept is None else _with_filter(picked, kept)
+
+
+def _percentile(call: exp.Expr, types: Types) -> exp.Expr:
+    """The value at the place that the percentage says, among all values in their order."""
+    function = core(call)
+    arguments = function.expressions
+    is_distinct = isinstance(arguments[0], exp.Distinct)
+    value, asked = (arguments[0].expressions if is_distinct else arguments)[:2]
+    if isinstance(value, exp.Column) and has_float(types[value.name]):
+        value = with_one_zero(value, types[value.name])
+    value = exp.Distinct(expressions=[value]) if is_distinct else value
+    values: exp.Expr = exp.Anonymous(this="COLLECT_LIST", expressions=[value])
+    kept = _filter_of(call)
+    values = _sorted(values if kept is None else _with_filter(values, kept))
+    is_list = isinstance(asked, exp.Anonymous) and asked.name.lower() == "array"
+    place = "CAST(GREATEST(CEIL(CAST({} AS DOUBLE) * SIZE(:xs)), 1) AS INT)"
+    if is_list:
+        text = f"TRANSFORM(:asked, p -> ELEMENT_AT(:xs, {place.format('p')}))"
+    else:
+        text = f"ELEMENT_AT(:xs, {place.format(':asked')})"
+    return formula(f"CASE WHEN SIZE(:xs) > 0 THEN {text} END", xs=values, asked=asked)
+
+
+def _with_filter(call: exp.Expr, kept: exp.Expr) -> exp.Expr:
+    return exp.Filter(this=call, expression=exp.Where(this=kept))
 
 
 def _listed(call: exp.Expr, function: exp.Expr) -> exp.Expr:

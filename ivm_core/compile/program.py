@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ivm_core.compile.common_types import with_common_types
 from ivm_core.compile.expansion import expand
 from ivm_core.compile.first_rows import keep_first_rows
+from ivm_core.compile.lifting import lift_unstorable
 from ivm_core.compile.meaning import meaning
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
@@ -186,7 +187,8 @@ def plan_view(
     name: str, parse: Callable[[], Node], catalog: Mapping[str, Schema], types: TypeBook
 ) -> ViewPlan:
     """The plan of a view's query, and its expansion."""
-    plan = with_common_types(parse(), catalog, types)
+    plan = lift_unstorable(parse(), lambda node: types.can_be_kept(node, catalog))
+    plan = with_common_types(plan, catalog, types)
     # before pruning, so that a query that is read twice has one order
     plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
     plan = optimise(plan, catalog)

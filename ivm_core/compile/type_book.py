@@ -45,9 +45,12 @@ class Analyser(Protocol):
 class TypeBook:
     """Types of inner nodes: from the book, or asked of the analyser and written down."""
 
-    def __init__(self, analyser: Analyser | None, known: Mapping[str, str]) -> None:
-        """Without analyser every question must be in the book already."""
+    def __init__(
+        self, analyser: Analyser | None, known: Mapping[str, str], where: str = "a node"
+    ) -> None:
+        """Without analyser every question must be in the book already; `where` is for messages."""
         self._analyser = analyser
+        self._where = where
         self.book: dict[str, str] = dict(known)
 
     def types(self, node: Node, catalog: Mapping[str, Schema]) -> dict[str, DataType]:
@@ -65,13 +68,22 @@ class TypeBook:
             self.book[node.fingerprint] = Schema(positional, internal=True).ddl
         if self.book[node.fingerprint] == UNTYPED:
             raise Unsupported(
-                "a column without a type",
-                position=node.text,
-                reason="all its values are NULL",
-                rewrite="CAST(NULL AS STRING)",
+                "a column of this type",
+                position=f"{self._where}, {node.text}",
+                reason="rows that are kept can't have a MAP, VARIANT, INTERVAL or untyped NULL",
+                rewrite="cast it where it is made: CAST(NULL AS STRING), map_entries(m), "
+                "to_json(v), or a number of seconds",
             )
         known = parse_schema(self.book[node.fingerprint])
         return {column: each.type for column, each in zip(node.columns, known, strict=True)}
+
+    def can_be_kept(self, node: Node, catalog: Mapping[str, Schema]) -> bool:
+        """Whether all columns of a node have types that rows can have."""
+        is_unknown = self._analyser is None and node.fingerprint not in self.book
+        try:
+            return is_unknown or bool(self.types(node, catalog))
+        except Unsupported:
+            return False
 
     def _asked(
         self, node: Node, catalog: Mapping[str, Schema], analyser: Analyser

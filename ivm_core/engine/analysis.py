@@ -8,6 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from ivm_core.engine.evaluation import spark_message
+from ivm_core.frontend.unnamed import Given
 from ivm_core.model.errors import (
     DuplicateName,
     InvalidName,
@@ -17,11 +18,12 @@ from ivm_core.model.errors import (
     Unsupported,
     UserError,
 )
-from ivm_core.model.names import is_storable
 from ivm_core.operators.arrow_types import from_spark, from_spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+
+    from pyspark.sql.types import StructType
 
     from ivm_core.engine.gears import Gears
     from ivm_core.model.schema import Schema
@@ -45,19 +47,25 @@ class SparkAnalyser:
         self._where = where
 
     def original(
-        self, sql: str, relations: Mapping[str, Schema], given: Sequence[str] = ()
+        self, sql: str, relations: Mapping[str, Schema], given: Given | None = None
     ) -> Schema:
         """Columns of the user's own text; a UserError with Spark's message for what it refuses.
 
-        Columns that Spark calls by their text, for want of a name, have the `given` names in turn.
+        Columns that Spark calls by their text, for want of a name, have the `given` names.
         """
+        found = self.judged(sql, relations)
         try:
-            found = self._gears.analysed(sql, relations)
-            names = iter(given)
-            for each in found:
-                if not is_storable(each.name) or "[" in each.name:
-                    each.name = next(names, each.name)
+            for each, name in zip(found, (given or Given()).renamed(found.names), strict=True):
+                each.name = name
             return from_spark(found, self._where)
+        except (InvalidName, DuplicateName) as error:
+            where = f"{self._where}, {error.where}" if error.where else self._where
+            raise type(error)(error.what, where, error.fix) from error
+
+    def judged(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
+        """What Spark says of a text; a UserError with Spark's message for what it refuses."""
+        try:
+            return self._gears.analysed(sql, relations)
         except ParseException as error:
             raise SqlError(
                 f"Spark can't parse the SQL: {spark_message(error)}",
@@ -80,9 +88,6 @@ class SparkAnalyser:
                 where=self._where,
                 fix="correct the query; the message is Spark's own",
             ) from error
-        except (InvalidName, DuplicateName) as error:
-            where = f"{self._where}, {error.where}" if error.where else self._where
-            raise type(error)(error.what, where, error.fix) from error
 
     def types_of(self, sql: str, relations: Mapping[str, Schema]) -> list[DataType]:
         """Types of the columns of a query of ours."""

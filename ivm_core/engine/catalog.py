@@ -18,6 +18,7 @@ from ivm_core.compile.stages import SharedNode
 from ivm_core.compile.type_book import TypeBook
 from ivm_core.engine.definitions import SharedDefinition, ViewDefinition
 from ivm_core.frontend.sql import parse_view
+from ivm_core.frontend.sql_functions import SqlFunction
 from ivm_core.model.errors import (
     DuplicateName,
     InternalError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.analysis import SparkAnalyser
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.history import History
+    from ivm_core.frontend.unnamed import Given
 
 
 class Catalog:
@@ -43,7 +45,7 @@ class Catalog:
         """Views are compiled when they are first asked for."""
         self._history = history
         self._programs: dict[str, tuple[ViewDefinition | SharedDefinition, ViewProgram]] = {}
-        self._plans: dict[str, tuple[dict[str, Schema | None], ViewPlan]] = {}
+        self._plans: dict[tuple[str, ...], tuple[dict[str, Schema | None], ViewPlan]] = {}
         self._drafts: dict[str, ViewDefinition] = {}
         self._shared_drafts: dict[str, SharedDefinition] = {}
         self._columns: dict[str, Schema] = {}
@@ -129,6 +131,7 @@ class Catalog:
                 None,
                 definition.types,
                 definition.kept_in,
+                functions=definition.functions,
             ).called(definition.name)
         if program.schema.ddl != definition.schema:
             raise InternalError(
@@ -214,9 +217,11 @@ class Catalog:
         reads = (read for view in self.order(views) for read in self.program(view).reads)
         return frozenset(read for read in reads if read in self._history.sources)
 
-    def means_the_same(self, view: str, sql: str, analyser: SparkAnalyser) -> bool:
-        """Whether a text is another way to write a stored view."""
-        again = self.compile_view(view, sql, (), analyser, {}, hidden=view)
+    def means_the_same(
+        self, view: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
+    ) -> bool:
+        """Whether a text, given the functions that it calls, is another way to write a view."""
+        again = self.compile_view(view, sql, (), analyser, {}, hidden=view, functions=functions)
         return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
@@ -258,7 +263,9 @@ class Catalog:
         `folder` is where it is kept, and what its inner nodes are called after, if not its name.
         """
         asked: list[Schema] = []
-        program = self.compile_view(name, sql, (), analyser, {}, folder, hidden=name, asked=asked)
+        program = self.compile_view(
+            name, sql, (), analyser, {}, folder, hidden=name, asked=asked, functions=functions
+        )
         theirs = asked[0]
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
@@ -289,7 +296,10 @@ class Catalog:
         name = definition.shadow_of or view
         text = definition.sql if sql is None else sql
         shared, inner_name = definition.shared, definition.kept_in
-        program = self.compile_view(name, text, shared, analyser, {}, inner_name, hidden=name)
+        functions = definition.functions
+        program = self.compile_view(
+            name, text, shared, analyser, {}, inner_name, hidden=name, functions=functions
+        )
         return program.called(view)
 
     def redraft(self, program: ViewProgram, definition: ViewDefinition | SharedDefinition) -> None:
@@ -310,14 +320,16 @@ class Catalog:
         inner_name: str = "",
         hidden: str = "",
         asked: list[Schema] | None = None,
+        functions: Mapping[str, str] | None = None,
     ) -> ViewProgram:
         """The program of a view over these shared nodes; `hidden` is a view that it can't read.
 
-        `asked` learns what Spark says of the text's own columns.
+        `asked` learns what Spark says of the text's own columns. `functions` are the registered
+        ones that the text calls, with their fingerprints.
         """
-        types = TypeBook(analyser, known)
+        types = TypeBook(analyser, known, f"view {name}")
         schemas = self._readable(hidden)
-        planned = self._planned(name, sql, schemas, analyser, types, asked)
+        planned = self._planned(name, sql, schemas, analyser, types, functions or {}, asked)
         relations = self.relations() | schemas
         nodes = self._nodes(shared)
         return view_program(name, sql, planned, relations, types, nodes, inner_name)
@@ -327,7 +339,7 @@ class Catalog:
         types = TypeBook(analyser, node.types)
         schemas = self._readable()
         schemas |= {name: parse_schema(columns) for name, columns in node.over.items()}
-        planned = self._planned(node.name, node.sql, schemas, analyser, types)
+        planned = self._planned(node.name, node.sql, schemas, analyser, types, node.functions)
         relations = self.relations() | schemas
         nodes = self._nodes(node.shared)
         return shared_program(node.name, node.key, node.sql, planned, relations, types, nodes)
@@ -347,25 +359,28 @@ class Catalog:
         schemas: Mapping[str, Schema],
         analyser: SparkAnalyser | None,
         types: TypeBook,
+        functions: Mapping[str, str],
         asked: list[Schema] | None = None,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
-        over, known = self._plans.get(sql, ({}, None))
+        key = (sql, *(part for each in sorted(functions.items()) for part in each))
+        over, known = self._plans.get(key, ({}, None))
         is_same = all(schemas.get(each) == schema for each, schema in over.items())
         if known is None or not types.book or not is_same:
 
-            def judge(reads: tuple[str, ...], given: tuple[str, ...]) -> None:
+            def judge(text: str, reads: tuple[str, ...], given: Given) -> None:
                 if analyser is not None:
                     relations = {name: schemas[name] for name in reads}
-                    found = analyser.original(sql, relations, given)
+                    found = analyser.original(text, relations, given)
                     if asked is not None:
                         asked.append(found)
 
             ask = partial(_columns_of, types.book, analyser, schemas)
-            plan = parse_view(sql, schemas, f"view {name}", judge, ask).plan
+            in_sql = _in_sql(functions)
+            plan = parse_view(sql, schemas, f"view {name}", judge, ask, in_sql).plan
             known = plan_view(name, lambda: plan, schemas, types)
             over = {each: schemas.get(each) for each in plan.relations}
-            self._plans[sql] = (over, known)
+            self._plans[key] = (over, known)
         return known
 
     def _shared(self) -> dict[str, SharedDefinition]:
@@ -378,6 +393,12 @@ class Catalog:
     def _nodes(self, names: Iterable[str]) -> dict[str, SharedNode]:
         nodes = [self.shared(name) for name in names]
         return {node.key: SharedNode(node.name, parse_schema(node.schema).names) for node in nodes}
+
+
+def _in_sql(functions: Mapping[str, str]) -> dict[str, SqlFunction]:
+    """Those of the functions that are written in SQL."""
+    known = {name: SqlFunction.of(name, fingerprint) for name, fingerprint in functions.items()}
+    return {name: function for name, function in known.items() if function is not None}
 
 
 def _columns_of(

@@ -77,7 +77,7 @@ class Engine:
         self.history.catch_up(self.log.entries)
         self.catalog = Catalog(self.history)
         self.followed = FollowedTables(self.history)
-        self.functions = Functions()
+        self.functions = Functions(stored=self.history.functions)
         self.spark = spark
         self._gears: Gears | None = None
         self._starting = threading.Lock()
@@ -97,7 +97,7 @@ class Engine:
                 if self.spark is None:
                     self.spark = _active_spark() or local_spark()
                 self._gears = Gears(self.spark)
-                for function in self.functions:
+                for function in self.functions.python:
                     self._gears.register(function)
             return self._gears
 
@@ -179,7 +179,7 @@ class Engine:
             return
         stored = self.history.views[taken]
         is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
-            taken, sql, self.analyser(name)
+            taken, sql, self.analyser(name), self.functions.called_in(sql)
         )
         if not is_same or stored.require != require:
             raise DefinitionConflict(
@@ -209,8 +209,16 @@ class Engine:
         self._append(kind, self.history.tick, body)
 
     def add_function(self, function: Function) -> None:
-        """Make a function known to views."""
+        """Make a Python function known to views."""
         self.functions.add(function, self.gears)
+
+    def add_sql_function(self, name: str, body: str, returns: str, parameters: str) -> None:
+        """Declare a function in SQL; the same again is nothing."""
+        self.refresh()
+        function = self.functions.in_sql(name, body, returns, parameters, self.gears)
+        if self.history.functions.get(function.name) != function:
+            self.append("function", function.entry)
+        self.functions.forget(function.name)
 
     def _check_functions(self, views: Iterable[str]) -> None:
         self.functions.check(self.history.views[view] for view in views)

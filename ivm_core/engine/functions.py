@@ -1,4 +1,7 @@
-"""Python functions that views may call, once their author vouches that they are deterministic."""
+"""Functions that views may call: in SQL, kept with the flow; in Python, needed in every process.
+
+The author of a Python function vouches that it is deterministic; of SQL that is to be seen.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql.types import DataType, StructType
 
+from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.evaluation import spark_message
+from ivm_core.frontend.sql import parse_statement
+from ivm_core.frontend.sql_functions import Parameter, SqlFunction, SqlFunctions, without_defaults
 from ivm_core.model.errors import DefinitionConflict, DuplicateName, UnknownName, UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ivm_core.engine.definitions import ViewDefinition
     from ivm_core.engine.gears import Gears
@@ -36,27 +43,64 @@ class Function:
         digest.update(self.return_type.encode())
         return digest.hexdigest()[:16]
 
-    def is_called_in(self, sql: str) -> bool:
-        """Whether a text calls it; one that only has it in a string counts as well."""
-        return bool(re.search(rf"(?<!\w){re.escape(self.name)}`?\s*\(", sql, re.IGNORECASE))
-
 
 class Functions:
-    """The functions that this process has registered, by name."""
+    """The Python functions that this process has registered, and the SQL functions of the flow."""
 
-    def __init__(self, known: Iterable[Function] = ()) -> None:
-        """Start with functions that were checked before."""
-        self._known = {each.name: each for each in known}
+    def __init__(
+        self, python: Iterable[Function] = (), stored: Mapping[str, SqlFunction] | None = None
+    ) -> None:
+        """Start with Python functions that were checked before; `stored` may still grow."""
+        self._python = {each.name: each for each in python}
+        self._stored = {} if stored is None else stored
 
-    def __iter__(self) -> Iterator[Function]:
-        return iter(self._known.values())
+    @property
+    def _known(self) -> dict[str, Function | SqlFunction]:
+        return {**self._stored, **self._python}
+
+    @property
+    def python(self) -> Iterator[Function]:
+        """Those that Spark's sessions must know."""
+        return iter(self._python.values())
+
+    def forget(self, name: str) -> None:
+        """Let the SQL function of that name be meant, not a Python function."""
+        self._python.pop(name, None)
+
+    def in_sql(
+        self, name: str, body: str, returns: str, parameters: str, gears: Gears
+    ) -> SqlFunction:
+        """A function in SQL, judged by Spark; one of Spark's own is never replaced."""
+        where = f"function {name}"
+        self._refuse_taken(name, gears)
+        name = next((each for each in self._known if each.casefold() == name.casefold()), name)
+        try:
+            given = parse_parameters(parameters)
+            kind = DataType.fromDDL(returns).simpleString()
+        except PySparkException as error:
+            raise UserError(
+                f"Spark doesn't take the types: {spark_message(error)}",
+                where=where,
+                fix="give types such as DOUBLE, parameters such as 'a INT, b STRING'",
+            ) from error
+        if any("char(" in each for each in (kind, *(parameter.type for parameter in given))):
+            raise UserError("CHAR and VARCHAR as types of a function", where, "use STRING")
+        function = SqlFunction(name, given, kind, body)
+        others = {each.name: each for each in self._stored.values() if each.name != name}
+        known = SqlFunctions({**others, name: function}, parse_statement)
+        SparkAnalyser(gears, where).judged(known.question(function), {})
+        return function
+
+    def _refuse_taken(self, name: str, gears: Gears) -> None:
+        is_ours = any(each.casefold() == name.casefold() for each in self._known)
+        if not is_ours and gears.low.catalog.functionExists(name):
+            raise DuplicateName(f"Spark has a function {name}", where=f"function {name}")
 
     def add(self, function: Function, gears: Gears) -> None:
         """Make a function known to views; one of Spark's own is never replaced."""
         where = f"function {function.name}"
-        same = [each for each in self._known if each.casefold() == function.name.casefold()]
-        if not same and gears.low.catalog.functionExists(function.name):
-            raise DuplicateName(f"Spark has a function {function.name}", where=where)
+        self._refuse_taken(function.name, gears)
+        same = [each for each in self._python if each.casefold() == function.name.casefold()]
         if not callable(function.code):
             raise UserError(
                 f"{function.code!r} can't be called", where=where, fix="give a function"
@@ -70,12 +114,20 @@ class Functions:
                 fix="give a return type such as DOUBLE or ARRAY<STRING>",
             ) from error
         for each in same:
-            del self._known[each]
-        self._known[function.name] = function
+            del self._python[each]
+        self._python[function.name] = function
 
     def called_in(self, sql: str) -> dict[str, str]:
         """Names and fingerprints of the functions that a text calls."""
-        return {each.name: each.fingerprint for each in self if each.is_called_in(sql)}
+        found: dict[str, str] = {}
+        texts = [sql]
+        while texts:
+            text = texts.pop()
+            for name, each in self._known.items():
+                if name not in found and is_called_in(text, name):
+                    found[name] = each.fingerprint
+                    texts += [each.body] if isinstance(each, SqlFunction) else []
+        return found
 
     def suffice(self, views: Iterable[ViewDefinition]) -> bool:
         """Whether every function that the views call is here as it was."""
@@ -102,6 +154,24 @@ class Functions:
             for name, fingerprint in view.functions.items():
                 if name not in self._known or self._known[name].fingerprint != fingerprint:
                     yield name, view.name
+
+
+def is_called_in(sql: str, name: str) -> bool:
+    """Whether a text calls a function; one that only has it in a string counts as well."""
+    return bool(re.search(rf"(?<!\w){re.escape(name)}`?\s*\(", sql, re.IGNORECASE))
+
+
+def parse_parameters(ddl: str) -> tuple[Parameter, ...]:
+    """`a INT, b STRING DEFAULT 'x'` as Spark reads it."""
+    found = []
+    for declaration, default in without_defaults(ddl):
+        kind = StructType.fromDDL(declaration)
+        if not isinstance(kind, StructType):
+            fix = "give names with types: 'a INT, b STRING'"
+            raise UserError(f"{declaration!r} has no name", where="parameters=", fix=fix)
+        one = kind.fields[0]
+        found.append(Parameter(one.name, one.dataType.simpleString(), default))
+    return tuple(found)
 
 
 def _add_code(code: Any, digest: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, ViewDefinition
+from ivm_core.frontend.sql_functions import SqlFunction
 from ivm_core.model.errors import InternalError
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.store.trace_files import Committed
@@ -46,6 +47,8 @@ class History:
     """By name; the next definitions of views, prepared beside them, are among them."""
     shared: dict[str, SharedDefinition] = field(default_factory=dict)
     """Nodes that several views read; each is ticked like a view, and shown as none."""
+    functions: dict[str, SqlFunction] = field(default_factory=dict)
+    """SQL functions by name, as they were declared last."""
     begun: set[str] = field(default_factory=set)
     """Views that a tick has begun to evaluate: their nodes stay as they are."""
     generations: dict[str, list[Generation]] = field(default_factory=dict)
@@ -111,6 +114,9 @@ class History:
             self.shared[node.name] = node
             self.states[node.name] = ViewState()
             self.folders.add(node.name.casefold())
+        elif entry.kind == "function":
+            function = SqlFunction.parse(entry.body)
+            self.functions[function.name] = function
         elif entry.kind == "drop":
             self._forget(entry.body["names"])
             self._forget_unread()

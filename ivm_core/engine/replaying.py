@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
 
-DEFINING = ("source", "shared", "view", "text", "columns", "drop", "rename")
+DEFINING = ("source", "function", "shared", "view", "text", "columns", "drop", "rename")
 """Entries of the tick log that say what the flow is made of."""
 
 
@@ -79,7 +79,7 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
         )
     with tempfile.TemporaryDirectory(prefix="tideview-replay-") as folder:
         shadow = type(engine)(Location(folder), engine.gears.spark)
-        shadow.functions = Functions(engine.functions)
+        shadow.functions = Functions(engine.functions.python, shadow.history.functions)
         try:
             found = _replayed(engine, shadow, from_tick, last)
             return Replay(

@@ -87,7 +87,10 @@ def over_shared(
     name, sql, types = definition.name, definition.sql, catalog.program(definition.name).types
     nodes = _of_functions(catalog, shared, definition.functions)
     folder = definition.kept_in
-    again = catalog.compile_view(name, sql, nodes, analyser, types, folder, hidden=name)
+    functions = definition.functions
+    again = catalog.compile_view(
+        name, sql, nodes, analyser, types, folder, hidden=name, functions=functions
+    )
     # a node of other types would not be the same, whatever its key says
     if again.shared == definition.shared or again.schema.ddl != definition.schema:
         return definition

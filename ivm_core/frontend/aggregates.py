@@ -141,6 +141,8 @@ def arguments(call: exp.Expr) -> Iterator[exp.Expr]:
             yield from child.expressions
         elif isinstance(child, exp.IgnoreNulls | exp.RespectNulls):
             yield child.this
+        elif isinstance(child, exp.Kwarg):
+            yield child.expression
         elif not isinstance(child, exp.Identifier | exp.Star):
             yield child
 

@@ -17,6 +17,7 @@ from ivm_core.frontend.outer import (
     outer_names,
     read_in_place,
 )
+from ivm_core.frontend.outer_aggregates import OuterAggregates
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.sources import Sources, filtered
 from ivm_core.frontend.spelling import column_list, folded, output_name, plan_alias, plan_column
@@ -136,18 +137,15 @@ class Builder:
         within = Subqueries(self, ctes, "?argument_subquery")
         asked = within.extracted_from_keys(grouping.keys)
         plain = [replaced(simplified(each), asked) for each in clauses.expressions]
-        plain = [within.extracted_from_arguments(each) for each in plain]
+        lent = OuterAggregates()
+        plain = [lent.taken_from(within.extracted_from_arguments(each)) for each in plain]
         above = [subqueries.extracted(each) for each in plain]
+        above += [internal(call) for call in lent.calls]
         above += subqueries.operands
         keys = [internal(replaced(key, asked)) for key in grouping.keys]
         calls = aggregate_calls(above)
-        if (clauses.having or clauses.group) and not keys and not calls:
-            raise Unsupported(
-                "GROUP BY or HAVING without keys and aggregates",
-                position=self.where,
-                reason="there is nothing that it groups",
-                rewrite="use WHERE, or group by something",
-            )
+        if (clauses.having is not None or clauses.group) and not keys and not calls:
+            calls = [exp.Count(this=exp.Star())]  # one group of all rows, asked for nothing
         where = tree.args.get("where")
         below = [*keys, *calls] if keys or calls else above
         conditions = [] if where is None else [where.this]
@@ -168,6 +166,7 @@ class Builder:
                 node = outer.with_empty_groups(node, calls)
             above = [replace(expression) for expression in above]
             node = with_clocks(node, above)
+            node = lent.beside(node, above[len(plain) : len(plain) + len(lent.calls)])
         node = subqueries.attached(node, above)
         if keys or calls:
             self._refuse_ungrouped(node, above)
@@ -276,8 +275,10 @@ class Builder:
                     reason=f"{len(names)} names for rows of {len(items)} values",
                     rewrite="VALUES (…), (…) AS name(column, column)",
                 )
-            values = [scalar_of(internal(item)) for item in items]
-            rows.append(Project(Constant(), tuple(zip(names, values, strict=True))))
+            trees = [internal(item.unalias()) for item in items]
+            values = [scalar_of(tree) for tree in trees]
+            one = with_clocks(Constant(), trees)
+            rows.append(Project(one, tuple(zip(names, values, strict=True))))
         return rows[0] if len(rows) == 1 else UnionAll(tuple(rows))
 
     def _refuse_duplicates(self, names: list[str]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
+from sqlglot.optimizer.simplify import simplify
 
 from ivm_core.frontend.aggregates import aggregate_calls, text
+from ivm_core.frontend.scalars import internal
 from ivm_core.frontend.spelling import folded
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import column as column_tree
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ivm_core.frontend.outer import Outer
+
+NUMBERS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Sum, exp.Count, exp.Avg)
+"""What Spark casts to a truth value in HAVING."""
 
 
 class Clauses:
@@ -40,7 +45,7 @@ class Clauses:
         if order is not None and (tree.args.get("limit") or tree.args.get("offset")):
             aliases = {folded(item.alias_or_name): item.unalias() for item in tree.expressions}
             known = [text(item) for item in items]
-            for each in order.expressions:
+            for each in _all_spelled_out(order.expressions, items, aliases):
                 value = _without_aliases(each.this, aliases)
                 if text(value) in known:
                     self._order.append((each, known.index(text(value))))
@@ -52,7 +57,8 @@ class Clauses:
         clause = self._tree.args.get(key)
         if clause is None:
             return None
-        self.expressions.append(clause.this)
+        is_number = key == "having" and isinstance(clause.this.unnest(), NUMBERS)
+        self.expressions.append(exp.cast(clause.this, "BOOLEAN") if is_number else clause.this)
         return len(self.expressions) - 1
 
     def finished(
@@ -89,20 +95,31 @@ def limited(
     """
     order = tree.args.get("order")
     given = {folded(name): column for name, column in columns.items()}
-    ordered = []
-    for each in order.expressions if order is not None else ():
-        if not (tree.args.get("limit") or tree.args.get("offset")):
-            break
-        bare = each.this.unnest()
-        if not isinstance(bare, exp.Column) or folded(bare.name) not in given:
+    if order is None or not (tree.args.get("limit") or tree.args.get("offset")):
+        return _top(node, tree, [], where, () if outer is None else outer.names)
+    items: list[exp.Expr] = [exp.column(name) for name in columns]
+    ordered, computed = [], list(unchanged(node.columns))
+    for each in _all_spelled_out(order.expressions, items, given):
+        found = list(each.this.find_all(exp.Column))
+        if each.this.find(exp.Query) or any(folded(column.name) not in given for column in found):
             raise Unsupported(
                 f"ORDER BY {each.this.sql(dialect='spark')} of a set operation",
                 position=where,
                 reason="its rows have no columns but those of the result",
                 rewrite="order by columns of the result, or select from it as a derived table",
             )
-        ordered.append(_ordered(each, given[folded(bare.name)]))
-    return _top(node, tree, ordered, where, () if outer is None else outer.names)
+        bare = each.this.unnest()
+        if isinstance(bare, exp.Column):
+            ordered.append(_ordered(each, given[folded(bare.name)]))
+            continue
+        value = _without_aliases(bare, {name: column_tree(own) for name, own in given.items()})
+        computed.append((f"?order_{len(computed)}", scalar_of(internal(value))))
+        ordered.append(_ordered(each, computed[-1][0]))
+    columns_before = node.columns
+    if len(computed) > len(columns_before):
+        node = Project(node, tuple(computed))
+    node = _top(node, tree, ordered, where, () if outer is None else outer.names)
+    return node if node.columns == columns_before else Project(node, unchanged(columns_before))
 
 
 def _top(
@@ -121,14 +138,38 @@ def _count(tree: exp.Expr, key: str, where: str) -> int | None:
     value = clause.expression
     if isinstance(value, exp.Var | exp.Column) and folded(value.name) == "all":
         return None
-    if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit():
-        return int(value.name)
+    number = simplify(value.copy().transform(_without_cast))
+    if isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit():
+        return int(number.name)
     raise Unsupported(
         f"{key.upper()} {value.sql(dialect='spark')}",
         position=where,
         reason="how many rows a view has at most is part of what it means",
         rewrite=f"write the number: {key.upper()} 10",
     )
+
+
+def _without_cast(node: exp.Expr) -> exp.Expr:
+    is_whole = isinstance(node, exp.Cast) and node.to.this in exp.DataType.INTEGER_TYPES
+    literal = node.this.unnest() if is_whole else None
+    is_number = isinstance(literal, exp.Literal) and literal.name.isdigit()
+    return exp.Literal.number(literal.name) if literal is not None and is_number else node
+
+
+def _all_spelled_out(
+    order: list[exp.Ordered], items: list[exp.Expr], known: Mapping[str, object]
+) -> list[exp.Ordered]:
+    """`ORDER BY ALL` as all items of the select list."""
+    first = order[0].this
+    is_all = isinstance(first, exp.Column | exp.Var) and folded(first.name) == "all"
+    if len(order) > 1 or not is_all or "all" in known or first.args.get("table"):
+        return order
+    spelled = []
+    for item in items:
+        each = order[0].copy()
+        each.set("this", item.copy())
+        spelled.append(each)
+    return spelled
 
 
 def _ordered(each: exp.Ordered, name: str) -> exp.Ordered:

@@ -96,9 +96,6 @@ GROUPING = frozenset(["grouping", "grouping_id"])
 """What a grouping set says of itself; Spark lists them among the aggregates."""
 ORDERED_BY_WINDOW = frozenset(["first", "first_value", "last", "last_value"])
 OPEN_AGGREGATES = {
-    **dict.fromkeys(["first", "first_value"], "MIN_BY(x, …) with what makes a row the first"),
-    **dict.fromkeys(["last", "last_value"], "MAX_BY(x, …) with what makes a row the last"),
-    **dict.fromkeys(["approx_percentile", "percentile_approx"], "PERCENTILE(x, …), which is exact"),
     **dict.fromkeys(["vector_avg", "vector_sum"], "SUM or AVG of each element"),
     **{
         name: "COUNT(DISTINCT x), PERCENTILE(x, …) or a GROUP BY, which are exact"

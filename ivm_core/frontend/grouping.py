@@ -149,11 +149,11 @@ def aggregated(
         name = place(key.unnest(), f"key_{number}")
         key_names.append(name)
         if not isinstance(key.unnest(), exp.Literal | exp.Null | exp.Boolean):
-            replacements.setdefault(text(key.unnest()), name)
+            replacements.setdefault(_in_any_order(key.unnest()), name)
     made = _Calls()
     for number, call in enumerate(calls, 1):
         name = f"aggregate_{number}"
-        replacements[text(call)] = name
+        replacements[_in_any_order(call)] = name
         if not isinstance(core(call), tuple(FOLDED)):
             tree = with_placed(call, _numbered(place, f"argument_{number}"))
             for each in tree.find_all(exp.Column):
@@ -176,7 +176,7 @@ def aggregated(
 
     def replace(tree: exp.Expr) -> exp.Expr:
         def one(part: exp.Expr) -> exp.Expr:
-            name = None if _is_of_window(part) else replacements.get(text(part))
+            name = None if _is_of_window(part) else replacements.get(_in_any_order(part))
             return part if name is None else column_tree(name)
 
         if sets is not None:
@@ -184,6 +184,19 @@ def aggregated(
         return tree.transform(one)
 
     return aggregate, replace
+
+
+def _in_any_order(tree: exp.Expr) -> str:
+    """The text of an expression, the same for `a + b` and `b + a`."""
+    if tree.find(exp.Add, exp.Mul) is None:
+        return text(tree)
+    tree = tree.copy()
+    for node in reversed(list(tree.find_all(exp.Add, exp.Mul))):
+        sides = sorted((node.left.unnest(), node.right.unnest()), key=text)
+        for key, side in zip(("this", "expression"), sides, strict=True):
+            # in parentheses, for a text without them may be that of another expression
+            node.set(key, exp.paren(side.copy()))
+    return text(tree)
 
 
 def _is_of_window(part: exp.Expr) -> bool:
@@ -215,7 +228,9 @@ def _union_of_sets(node: Node, keys: list[str], sets: list[list[int]], made: _Ca
     values += [name for name, _ in made.others]
     for each in sets:
         present = list(dict.fromkeys(keys[place] for place in each))
-        part = _joined_sets(node, present or [ALL_ROWS], made)
+        # GROUPING SETS (()) alone is the grouping by nothing that has a row for no rows
+        is_global = not keys and len(sets) == 1
+        part = _joined_sets(node, present if is_global else present or [ALL_ROWS], made)
         outputs: list[tuple[str, Scalar]] = []
         for key in dict.fromkeys(keys):
             there = key in present

@@ -191,6 +191,22 @@ def with_window_times(tree: exp.Expr) -> exp.Expr:
     return tree.transform(one)
 
 
+def with_grouping_ids(tree: exp.Expr) -> exp.Expr:
+    """The query with `grouping__id`, the column, as GROUPING_ID(), the function."""
+    for found in list(tree.find_all(exp.Column)):
+        select = found.find_ancestor(exp.Select)
+        group = None if select is None else select.args.get("group")
+        if folded(found.name) != "grouping__id" or found.table or group is None:
+            continue
+        if group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is None:
+            continue
+        call: exp.Expr = exp.Anonymous(this="GROUPING_ID", expressions=[])
+        if isinstance(found.parent, exp.Select):
+            call = exp.alias_(call, found.this.copy())
+        found.replace(call)
+    return tree
+
+
 def with_generated_names(tree: exp.Expr, where: str, questions: Questions) -> exp.Expr:
     """The query with the names that Spark gives to the columns of generators."""
     for place, lateral in enumerate(tree.find_all(exp.Lateral), 1):

@@ -162,4 +162,6 @@ def aliases(select: exp.Select) -> set[str]:
 def is_parenthesis(relation: exp.Expr) -> bool:
     """Whether it is `(relation JOIN …)`, and not a query."""
     inner = relation.this if isinstance(relation, exp.Subquery) else None
-    return isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and bool(inner.alias))
+    if isinstance(inner, exp.Subquery):
+        return bool(inner.alias) or is_parenthesis(inner)
+    return isinstance(inner, exp.Table)

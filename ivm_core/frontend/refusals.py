@@ -10,6 +10,7 @@ from sqlglot import exp
 from ivm_core.frontend import functions
 from ivm_core.frontend.other_ways import ORDERS, is_range, is_star_argument
 from ivm_core.frontend.outer import from_clause
+from ivm_core.frontend.subquery_parts import conjuncts
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
 from ivm_core.operators.calls import WRAPPERS
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ivm_core.frontend.positions import Positions
 
 NOT_YET = "this version does not maintain it"
+NOT_IN_SPARK = "Spark SQL does not have it"
 WHEN_READING = "leave it out of the view and apply it when reading the snapshot"
 MODIFIERS = (
     ("sample", "TABLESAMPLE"),
@@ -35,6 +37,7 @@ class Finding:
     rewrite: str
     phrase: str = ""
     """Words of the text that stand where the construct does."""
+    reason: str = NOT_YET
 
 
 def refuse_unsupported(tree: exp.Expr, where: str, positions: Positions) -> None:
@@ -63,7 +66,7 @@ def _refuse(finding: Finding, where: str, positions: Positions) -> None:
     raise Unsupported(
         finding.construct,
         position=_at(where, positions, finding.node, finding.phrase),
-        reason=NOT_YET,
+        reason=finding.reason,
         rewrite=finding.rewrite,
     )
 
@@ -80,7 +83,7 @@ def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.SetOperation) and node.args.get("by_name"):
         name = node.key.upper()
         rewrite = "list the columns in one order in both branches"
-        yield Finding(f"{name} BY NAME", node.expression, rewrite, name)
+        yield Finding(f"{name} BY NAME", node.expression, rewrite, name, NOT_IN_SPARK)
     if isinstance(node, exp.Join):
         yield from _of_join(node)
     if isinstance(node, exp.Query | exp.Table):
@@ -121,6 +124,18 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
     if node.kind == "ASOF" or (node.side and node.side not in ("LEFT", "RIGHT", "FULL")):
         name = " ".join([*words, "JOIN"])
         yield Finding(name, node, "use a LEFT JOIN with a condition", phrase)
+    for condition in conjuncts(node.args.get("on")):
+        for found in condition.find_all(exp.In):
+            negation = found.find_ancestor(exp.Not)
+            is_within = negation is not None and negation.find_ancestor(exp.Join) is node
+            if found.args.get("query") and is_within and negation is not condition:
+                yield Finding(
+                    "NOT IN (SELECT …) within a larger condition of a join",
+                    found,
+                    "write it with AND, in WHERE, or as NOT EXISTS",
+                    "IN",
+                    "where a NULL is compared there, Spark takes NOT IN for true, and SQL does not",
+                )
     if node.method not in ("", "NATURAL"):
         yield Finding(f"{node.method} JOIN", node, "write the condition with ON", node.method)
 
@@ -129,7 +144,8 @@ def _of_expression(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.Parameter | exp.Placeholder):
         yield Finding("a parameter", node, "write the value as a literal")
     if isinstance(node, exp.Any | exp.All) and node.find(exp.Query):
-        yield Finding("a comparison with ANY or ALL of a subquery", node, "use EXISTS", "SELECT")
+        construct = "a comparison with ANY or ALL of a subquery"
+        yield Finding(construct, node, "use EXISTS", "SELECT", NOT_IN_SPARK)
     if isinstance(node, exp.Star) and is_star_argument(node) and not _is_expanded(node):
         yield Finding("* as an argument", node, "name the columns")
 

@@ -125,7 +125,17 @@ class Sources:
                 right, value = subqueries.joined(right, each)
                 bound.append(value)
             else:
-                raise self._refusal("a subquery that asks of both sides of an outer join")
+                tree = exp.paren(each.copy())
+                while (part := subqueries.first(tree)) is not None:
+                    theirs = set(outer_names(part))
+                    if theirs <= set(left.columns):
+                        left, value = subqueries.joined(left, part)
+                    elif theirs <= set(right.columns):
+                        right, value = subqueries.joined(right, part)
+                    else:
+                        raise self._refusal("a subquery that asks of both sides of an outer join")
+                    part.replace(value)
+                bound.append(internal(tree))
         return left, right, bound
 
     def _beside_each(self, relation: exp.Expr, on: list[exp.Expr] | None) -> None:

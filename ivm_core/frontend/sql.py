@@ -21,6 +21,7 @@ from ivm_core.frontend.other_ways import (
     as_select,
     with_columns_outside,
     with_generated_names,
+    with_grouping_ids,
     with_lateral_views,
     with_ranges,
     with_star_arguments,
@@ -35,18 +36,22 @@ from ivm_core.frontend.questions import Ask, Questions, never, visible
 from ivm_core.frontend.refusals import refuse_unsupported
 from ivm_core.frontend.semi_joins import with_exists
 from ivm_core.frontend.spelling import folded, remember_spelling
+from ivm_core.frontend.sql_functions import SqlFunction, SqlFunctions
 from ivm_core.frontend.struct_stars import with_fields
 from ivm_core.frontend.table_functions import with_laterals
 from ivm_core.frontend.time_windows import with_window_columns
 from ivm_core.frontend.twins import without_twins
 from ivm_core.frontend.unnamed import with_names
+from ivm_core.frontend.using_columns import with_using_columns
 from ivm_core.frontend.windows import with_named_windows
 from ivm_core.model.errors import SqlError, UnknownName
+from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ivm_core.frontend.unnamed import Given
     from ivm_core.model.schema import Schema
 
 
@@ -96,15 +101,17 @@ def parse_view(
     sql: str,
     catalog: Mapping[str, Schema],
     where: str,
-    judge: Callable[[tuple[str, ...], tuple[str, ...]], object] | None = None,
+    judge: Callable[[str, tuple[str, ...], Given], object] | None = None,
     ask: Ask = never,
+    functions: Mapping[str, SqlFunction] | None = None,
 ) -> ParsedView:
     """The plan of a SELECT over the relations of the catalog.
 
     Raises SqlError for what does not parse, UnknownName for a name the catalog does not have,
     Unsupported for SQL that is not maintained. `judge` is asked about the text, given the names of
-    the relations in it and those of columns that the text doesn't name, before its columns are
-    looked at here: its messages come first. `ask` is asked for the columns of parts of it.
+    the relations in it and of columns that the text doesn't name, before its columns are
+    looked at here: its messages come first. `ask` is asked for the columns of parts of it. Calls
+    of SQL `functions` are written out.
     """
     tree = as_select(parse_statement(sql, where))
     positions = Positions(sql)
@@ -113,8 +120,12 @@ def parse_view(
     known = {folded(name): name for name in catalog}
     reads = _tables(tree, known, where, positions)
     given = with_names(tree)
+    text = sql
+    if functions:
+        tree = SqlFunctions(functions, parse_statement).written_out(tree)
+        text = text_of(tree)
     if judge is not None:
-        judge(reads, given)
+        judge(text, reads, given)
     plan = _Planner(catalog, known, where, Questions(ask, reads)).plan(tree)
     return ParsedView(plan, tuple(sorted(plan.relations - set(CLOCKS))))
 
@@ -150,7 +161,7 @@ class _Planner:
         tree = with_fields(tree, self._catalog, self._known, self._questions)
         tree = with_star_arguments(tree, self._columns_of)
         tree = with_lateral_views(tree, self._where, self._questions)
-        tree = with_window_times(tree)
+        tree = with_window_times(with_grouping_ids(tree))
         tree = with_window_columns(with_named_windows(tree, self._where))
         remember_spelling(tree)
         try:
@@ -161,7 +172,7 @@ class _Planner:
                 where=self._where,
                 fix="check the column names against the sources' schemas",
             ) from error
-        without_twins(qualified)
+        without_twins(with_using_columns(qualified))
         return Builder(self._catalog, self._known, self._where).query(qualified, {})
 
     def _columns_of(self, relation: exp.Expr) -> list[str]:

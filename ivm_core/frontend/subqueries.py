@@ -138,7 +138,7 @@ class Subqueries:
         return {known: self._replaced(key.copy()) for known, key in asking.items()}
 
     def _replaced(self, tree: exp.Expr) -> exp.Expr:
-        found = self._first(tree)
+        found = self.first(tree)
         while found is not None:
             self._count += 1
             name = f"{self._column}_{self._count}"
@@ -151,7 +151,7 @@ class Subqueries:
                 tree = place
             else:
                 found.replace(place)
-            found = self._first(tree)
+            found = self.first(tree)
         return tree
 
     def attached(self, node: Node, bound: list[exp.Expr] | None = None) -> Node:
@@ -173,7 +173,8 @@ class Subqueries:
         return node
 
     @staticmethod
-    def _first(tree: exp.Expr) -> exp.Expr | None:
+    def first(tree: exp.Expr) -> exp.Expr | None:
+        """The first subquery of an expression, with what it is compared with."""
         for node in tree.walk():
             if isinstance(node, exp.Exists) or is_membership(node):
                 return node

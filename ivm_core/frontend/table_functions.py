@@ -34,6 +34,8 @@ def _is_generator(relation: exp.Expr) -> bool:
 
 def _lateral(table: exp.Expr, *, view: bool) -> exp.Lateral:
     call: exp.Expr = table.this.copy()
+    if len(call.expressions) == 1 and isinstance(call.expressions[0], exp.Kwarg):
+        call.set("expressions", [call.expressions[0].expression])
     is_outer = folded(call.name).endswith("_outer")
     if is_outer and view:
         call.set("this", call.name[: -len("_outer")])

@@ -33,7 +33,9 @@ def place_of(sql: str, kind: str, name: str = "") -> str:
 def _candidates(tree: exp.Expr, kind: str, name: str) -> Iterator[tuple[exp.Expr, str]]:
     if kind == "window":
         windows = [each for each in tree.find_all(exp.Window) if not each.args.get("partition_by")]
-        yield from ((each, called(core(each.this))) for each in windows if each.this)
+        calls = [(each, core(each.this)) for each in windows if each.this]
+        # what a WINDOW clause names is no call
+        yield from ((each, called(call)) for each, call in calls if isinstance(call, exp.Func))
     elif kind == "limit":
         yield exp.Null(), "LIMIT"
     elif kind == "call":

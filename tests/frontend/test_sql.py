@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ivm_core.frontend.sql import parse_view
+from ivm_core.frontend.unnamed import Given
 from ivm_core.model.errors import UnknownName, Unsupported
 from ivm_core.model.schema import parse_schema
 from ivm_core.plan.nodes import NOW, TODAY, Aggregate, Join
@@ -89,7 +90,8 @@ def test_the_judge_is_asked_before_columns_are_looked_at() -> None:
     asked: list[tuple[object, ...]] = []
     with pytest.raises(UnknownName):
         parse_view("SELECT nope, 1 + 1 FROM orders", CATALOG, "v", lambda *all_: asked.append(all_))
-    assert asked == [(("Orders",), ("column_2",))]
+    given = Given(("column_2",), ("nope", "column_2"))
+    assert asked == [("SELECT nope, 1 + 1 FROM orders", ("Orders",), given)]
 
 
 def test_a_struct_keeps_the_names_of_its_columns() -> None:

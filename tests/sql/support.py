@@ -57,6 +57,7 @@ Groups
   MIN, MAX, bool_and, bool_or, any_value | SELECT k, MIN(x) AS m FROM t GROUP BY k | min_max.sql
   DISTINCT aggregates, several at once | SELECT k, COUNT(DISTINCT x) AS n, SUM(DISTINCT id) AS s FROM t GROUP BY k | distinct_aggregates.sql
   collect_list, collect_set, array_agg, listagg | SELECT k, collect_list(x) AS xs FROM t GROUP BY k | other_aggregates.sql
+  first, last, approx_percentile | SELECT k, first(x) AS f, approx_percentile(x, 0.5) AS p FROM t GROUP BY k | other_aggregates.sql
   percentile, median, mode, min_by, max_by, bit_*, any other aggregate | SELECT k, median(x) AS m, max_by(id, x) AS b FROM t GROUP BY k | other_aggregates.sql
   variances, correlations, regressions, exact | SELECT k, stddev(d) AS s, corr(d, x) AS c FROM t GROUP BY k | other_aggregates.sql
   ROLLUP, CUBE, GROUPING SETS, GROUPING() | SELECT k, s, GROUPING(s) AS g, COUNT(*) AS n FROM t GROUP BY ROLLUP (k, s) | grouping_sets.sql
@@ -76,7 +77,7 @@ Windows
   ORDER BY … LIMIT … OFFSET | SELECT id FROM t ORDER BY x DESC LIMIT 10 OFFSET 5 | limits.sql
 Not maintained
   WITH RECURSIVE | WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r | unsupported.sql
-  FIRST, LAST as aggregates; sketches | SELECT k, FIRST(x) AS f FROM t GROUP BY k | not_incremental.sql
+  sketches | SELECT k, hll_sketch_agg(x) AS h FROM t GROUP BY k | not_incremental.sql
   random functions | SELECT id, rand() AS r FROM t | not_incremental.sql
   values of the session | SELECT id, current_user() AS u FROM t | not_incremental.sql
   TABLESAMPLE | SELECT id FROM t TABLESAMPLE (10 PERCENT) | unsupported.sql
@@ -92,7 +93,8 @@ HEAD = """# What SQL is maintained, and how
 
 Made by `python -m tests.sql.support` from the compiler's own verdicts; do not edit. The verdict is the worst that any
 change can cause: `explain` says it for a view of yours, node by node. Every case runs tick by tick against Spark's own
-answer. [limits.md](limits.md) says what differs from Spark and what costs more than the change.
+answer. [limits.md](limits.md) says what differs from Spark and what costs more than the change,
+[functions.md](functions.md) how views call functions of your own.
 """
 
 

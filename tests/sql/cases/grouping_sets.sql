@@ -35,3 +35,15 @@ INSERT INTO t VALUES ('p', 'q', 1), ('p', NULL, 2), (NULL, 'q', 3), ('P', 'q', N
 -- tick: changes
 DELETE FROM t VALUES ('p', 'q', 1);
 INSERT INTO t VALUES ('r', 'q', 5);
+
+-- case: one empty set alone has a row for no rows, and HAVING of a number
+CREATE SOURCE t (k INT, v INT);
+CREATE VIEW whole AS SELECT SUM(v) AS total, COUNT(*) AS n, GROUPING_ID() AS g FROM t WHERE k > 1 GROUP BY GROUPING SETS (());
+CREATE VIEW twice AS SELECT COUNT(*) AS n FROM t GROUP BY GROUPING SETS ((), ());
+CREATE VIEW listed AS SELECT COLLECT_SET(v) AS vs FROM t GROUP BY GROUPING SETS (());
+CREATE VIEW counted AS SELECT k, SUM(v) AS s FROM t GROUP BY k HAVING SUM(v) + 1;
+-- tick: nothing yet
+-- tick: rows
+INSERT INTO t VALUES (1, 5), (2, 7), (3, -1);
+-- tick: they go
+DELETE FROM t VALUES (1, 5), (2, 7), (3, -1);

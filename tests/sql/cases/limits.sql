@@ -55,3 +55,21 @@ INSERT INTO o VALUES (1, 'a', 5), (2, 'b', 7), (3, 'a', 1), (4, 'c', 6);
 UPSERT INTO o VALUES (3, 'a', 9), (2, 'c', 1);
 -- tick: the largest goes
 DELETE KEYS FROM o VALUES (1), (3);
+
+-- case: ORDER BY ALL, computed numbers, and expressions over a set operation
+CREATE SOURCE t (k INT, x INT);
+CREATE SOURCE u (y INT);
+CREATE VIEW all_ AS SELECT x, k + 1 AS j FROM t ORDER BY ALL DESC LIMIT 1 + 1;
+CREATE VIEW each AS SELECT k, (SELECT y FROM u WHERE u.y > t.x ORDER BY ALL LIMIT 1) AS next FROM t;
+CREATE VIEW of_union AS SELECT x FROM t UNION SELECT y FROM u ORDER BY x % 5, -x LIMIT CAST(3 AS INT);
+CREATE VIEW of_union_all AS SELECT x FROM t UNION ALL SELECT y FROM u ORDER BY ALL LIMIT 2 OFFSET 1;
+CREATE VIEW turned AS SELECT x + k AS s, 2 * (x + k) AS d, COUNT(*) AS n FROM t GROUP BY k + x HAVING (x + k) * 3 > 3;
+-- tick: rows
+INSERT INTO t VALUES (1, 5), (2, 5), (3, 9), (4, NULL), (5, 1);
+INSERT INTO u VALUES (7), (10), (5), (NULL);
+-- tick: the first go
+DELETE FROM t VALUES (3, 9), (5, 1);
+INSERT INTO u VALUES (11), (0);
+-- tick: others come
+INSERT INTO t VALUES (9, 12), (8, 12), (0, 3);
+DELETE FROM u VALUES (NULL), (0);

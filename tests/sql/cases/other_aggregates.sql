@@ -65,3 +65,21 @@ INSERT INTO t VALUES (1, NULL, 5), (1, 0.75, 7), (2, 7.5, 4), (3, 7.0, 2);
 INSERT INTO t VALUES (0, 1.0, 1), (0, 1.0, 2);
 -- tick: a group goes
 DELETE FROM t VALUES (3, 7.0, 1), (3, 7.0, 2);
+
+-- case: the first and the last of a group by all columns that it reads, and approximate percentiles, exact
+CREATE SOURCE t (k INT, x INT, s STRING, d DOUBLE, day DATE);
+-- means: SELECT k, MIN_BY(x, STRUCT(x, s)) AS fx, MIN_BY(s, STRUCT(x, s)) AS fs, MAX_BY(x, STRUCT(x, s)) AS lx, MAX_BY(s, STRUCT(x, s)) AS ls, COUNT(*) AS n FROM t GROUP BY k
+CREATE VIEW ends AS SELECT k, FIRST(x) AS fx, first_value(s) AS fs, LAST(x) AS lx, last_value(s) AS ls, COUNT(*) AS n FROM t GROUP BY k;
+-- means: SELECT k, MIN_BY(x, CASE WHEN x IS NOT NULL THEN STRUCT(x, d) END) AS f, MAX_BY(d, CASE WHEN d IS NOT NULL THEN STRUCT(x, d) END) AS l, MIN_BY(x * 2, STRUCT(x, d, x * 2)) FILTER (WHERE d > 0) AS g FROM t GROUP BY k
+CREATE VIEW known AS SELECT k, FIRST(x) IGNORE NULLS AS f, LAST(d, true) AS l, FIRST(x * 2) FILTER (WHERE d > 0) AS g FROM t GROUP BY k;
+CREATE VIEW dependent AS SELECT k, FIRST(k + 1) AS f, any_value(k * 2) AS a, LAST(k) AS l FROM t GROUP BY k;
+CREATE VIEW percentiles AS SELECT k, approx_percentile(x, 0.5) AS m, percentile_approx(x, 0.1, 100) AS p, approx_percentile(d, array(0, 0.25, 1)) AS q, approx_percentile(day, 0.75) AS t, approx_percentile(x, 0.9) FILTER (WHERE x > 1) AS f, approx_percentile(DISTINCT x, 0.5) AS u FROM t GROUP BY k;
+CREATE VIEW of_all AS SELECT approx_percentile(x, 0.3) AS m, approx_percentile(x, array(0.3)) AS ms FROM t;
+-- tick: nothing yet
+-- tick: rows with ties and NULLs
+INSERT INTO t VALUES (1, 5, 'b', 0.5, '2024-01-01'), (1, 5, 'a', -0.5, '2024-02-01'), (1, NULL, 'z', 0.0, NULL), (1, 7, NULL, 2.5, '2023-01-01') * 3, (2, NULL, NULL, NULL, NULL), (3, 1, 'c', 1e300, '2024-01-01');
+-- tick: the ends go, others come
+DELETE FROM t VALUES (1, NULL, 'z', 0.0, NULL), (1, 7, NULL, 2.5, '2023-01-01');
+INSERT INTO t VALUES (1, 9, 'q', -1.5, '2022-01-01'), (2, 4, 'm', 1.0, NULL), (3, 2, 'c', 0.25, NULL), (3, 3, 'c', NULL, NULL);
+-- tick: groups go
+DELETE FROM t VALUES (2, NULL, NULL, NULL, NULL), (2, 4, 'm', 1.0, NULL), (1, 5, 'a', -0.5, '2024-02-01');

@@ -99,3 +99,23 @@ DELETE FROM c VALUES (2);
 -- tick: and back
 INSERT INTO b VALUES (1, 2);
 DELETE FROM a VALUES (2, NULL), (NULL, 3);
+
+-- case: conditions of both sides with a subquery that asks one of them
+CREATE SOURCE x (x1 INT, x2 INT);
+CREATE SOURCE y (y1 INT, y2 INT);
+CREATE SOURCE z (z1 INT);
+CREATE VIEW left_or AS SELECT * FROM x LEFT JOIN y ON x1 = y1 OR EXISTS (SELECT * FROM z WHERE z1 = x1);
+CREATE VIEW right_or AS SELECT * FROM x LEFT JOIN y ON x1 = y1 OR y2 IN (SELECT z1 FROM z);
+CREATE VIEW and_not AS SELECT * FROM x LEFT JOIN y ON x1 <= y1 AND y2 NOT IN (SELECT z1 FROM z);
+CREATE VIEW full_or AS SELECT * FROM x FULL JOIN y ON x1 = y1 OR (x2 < y2 AND y2 IN (SELECT z1 FROM z) AND x2 > (SELECT MIN(z1) FROM z));
+-- tick: rows
+INSERT INTO x VALUES (1, 1), (2, 5), (3, NULL), (NULL, 4);
+INSERT INTO y VALUES (1, 10), (2, 7), (NULL, 8), (9, NULL);
+INSERT INTO z VALUES (3), (7);
+-- tick: the list changes
+INSERT INTO z VALUES (10), (2);
+DELETE FROM z VALUES (3);
+-- tick: a NULL in the list, other rows
+INSERT INTO z VALUES (NULL);
+INSERT INTO x VALUES (10, 9);
+DELETE FROM y VALUES (1, 10);

@@ -98,3 +98,21 @@ INSERT INTO u VALUES (3, 7);
 -- tick: nothing on the right
 DELETE FROM u VALUES (2, 9), (3, 7);
 DELETE FROM t VALUES (3, 2, 9);
+
+-- case: aggregates of a query that its subqueries call
+CREATE SOURCE emp (id INT, salary INT, dept INT);
+CREATE SOURCE bonus (amount INT, dept INT);
+CREATE SOURCE d (id INT);
+CREATE VIEW some AS SELECT dept, COUNT(*) AS n FROM emp GROUP BY dept HAVING EXISTS (SELECT 1 FROM bonus WHERE bonus.amount < MIN(emp.salary));
+CREATE VIEW none AS SELECT dept FROM emp GROUP BY dept HAVING NOT EXISTS (SELECT 1 FROM bonus WHERE bonus.dept = emp.dept AND bonus.amount > MAX(emp.salary));
+CREATE VIEW inner_ AS SELECT id FROM d WHERE EXISTS (SELECT dept, COUNT(emp.id) FROM emp WHERE d.id = dept GROUP BY dept HAVING EXISTS (SELECT 1 FROM bonus WHERE amount > MIN(emp.salary) AND COUNT(emp.id) > 1));
+-- tick: rows
+INSERT INTO emp VALUES (1, 10, 1), (2, 30, 1), (3, 5, 2), (4, NULL, 3), (5, 7, NULL);
+INSERT INTO bonus VALUES (8, 1), (20, 2), (50, NULL);
+INSERT INTO d VALUES (1), (2), (3);
+-- tick: extremes move
+DELETE FROM emp VALUES (1, 10, 1);
+INSERT INTO emp VALUES (6, 1, 2), (7, 2, 3);
+-- tick: bonuses change
+DELETE FROM bonus VALUES (8, 1), (20, 2);
+INSERT INTO bonus VALUES (1, 3), (100, 2) * 2;

@@ -43,3 +43,26 @@ INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL);
 -- tick: changes
 DELETE FROM t VALUES (2, 2);
 INSERT INTO t VALUES (4, 0), (1, 7);
+
+-- case: columns of derived tables that no row can have: MAP, VARIANT, INTERVAL, NULL without a type
+CREATE SOURCE t (id INT, x INT, j STRING, ts TIMESTAMP);
+CREATE SOURCE u (id INT, y INT);
+CREATE VIEW plain AS SELECT id, m['a'] AS a, m['b'] AS b, v:k::int AS k, extract(DAY FROM gap) AS days, coalesce(n, x) AS c FROM (SELECT id, x, map('a', x, 'b', id) AS m, try_parse_json(j) AS v, ts - TIMESTAMP '2024-01-01' AS gap, NULL AS n FROM t);
+CREATE VIEW joined AS WITH c AS (SELECT id, map('a', x) AS m, ts - TIMESTAMP '2024-01-01' AS gap FROM t) SELECT p.id, element_at(p.m, 'a') AS a, u.y, q.gap > p.gap AS later FROM c AS p JOIN u ON p.id = u.id JOIN c AS q ON q.m['a'] = u.y WHERE p.gap IS NOT NULL;
+CREATE VIEW beside AS SELECT u.id, u.y, c.m['a'] AS a, c.m IS NULL AS missing, c.n, to_json(c.v) AS j FROM u LEFT JOIN (SELECT id, map('a', x) AS m, CAST(NULL AS INT) AS n, try_parse_json(j) AS v FROM t WHERE x > 0) AS c ON u.id = c.id AND u.y < c.m['a'];
+CREATE VIEW grouped AS SELECT id, max(m['a']) AS a, count(m) AS n, count_if(gap > INTERVAL '1' DAY) AS late FROM (SELECT id, map('a', x) AS m, ts - TIMESTAMP '2024-01-01' AS gap FROM t) GROUP BY id HAVING max(m['a']) > 1;
+CREATE VIEW ranked AS SELECT id, m['a'] AS a, row_number() OVER (PARTITION BY id ORDER BY x, y) AS r FROM (SELECT t.id, x, y, map('a', y) AS m FROM t JOIN u ON t.id = u.id);
+CREATE VIEW asked AS SELECT id FROM (SELECT id, map('a', x) AS m FROM t) AS c WHERE m['a'] IN (SELECT y FROM u) OR EXISTS (SELECT 1 FROM u WHERE u.y = c.m['a'] + 1);
+CREATE VIEW made AS SELECT id, k, w FROM (SELECT id, map('a', x, 'b', id) AS m FROM t) LATERAL VIEW explode(m) AS k, w;
+CREATE VIEW distinct_ AS SELECT DISTINCT m['a'] AS a FROM (SELECT map('a', x) AS m FROM t);
+CREATE VIEW first_ AS SELECT m['a'] AS a, x FROM (SELECT x, map('a', id) AS m FROM t ORDER BY x DESC, id LIMIT 2);
+-- tick: rows
+INSERT INTO t VALUES (1, 5, '{"k": 3}', '2024-01-03 00:00:00'), (1, 5, 'broken', NULL), (2, NULL, NULL, '2024-01-01 12:00:00'), (3, 1, '{"k": 1}', '2025-01-01 00:00:00') * 2, (4, 9, '[]', '2023-12-31 23:00:00');
+INSERT INTO u VALUES (1, 5), (1, 4), (2, 9), (3, 1), (6, 0), (NULL, 1);
+-- tick: both change
+DELETE FROM t VALUES (1, 5, '{"k": 3}', '2024-01-03 00:00:00'), (3, 1, '{"k": 1}', '2025-01-01 00:00:00');
+INSERT INTO t VALUES (2, 7, '{"k": 7}', '2024-02-01 00:00:00'), (6, 2, '{}', NULL);
+DELETE FROM u VALUES (1, 4), (2, 9);
+INSERT INTO u VALUES (2, 5), (4, 7);
+-- tick: all of one side goes
+DELETE FROM u VALUES (1, 5), (3, 1), (6, 0), (NULL, 1), (2, 5), (4, 7);
