@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.model.errors import UnknownName, UserError
+from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +37,13 @@ def given_changes(
             fix='call tick("source", changes) or tick({"source": changes})',
         )
     return changes
+
+
+def checkpoint_place(path: object) -> Location:
+    """The folder of checkpoints; `UserError` for what is no path or URI."""
+    if not isinstance(path, str | PathLike):
+        raise UserError(f"{path!r} is not a path or URI", fix="give a folder for checkpoints")
+    return Location(path)
 
 
 def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:

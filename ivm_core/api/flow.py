@@ -9,11 +9,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.altering import alter_source, alter_view, drop_view
-from ivm_core.api.arguments import Changes, given_changes, key_columns
+from ivm_core.api.arguments import Changes, checkpoint_place, given_changes, key_columns
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.checking import Comparison, compare_with_query
+from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
 from ivm_core.engine.core import Engine
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
 from ivm_core.engine.explaining import explain, explain_sql
@@ -23,6 +24,7 @@ from ivm_core.engine.reading import Reader
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.requiring import checked_requirement
+from ivm_core.engine.restoring import Restored, restore
 from ivm_core.engine.watching import Watch
 from ivm_core.model.errors import (
     ClosedFlow,
@@ -399,6 +401,36 @@ class IncrementalFlow:
     def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
         return replay(self._engine, from_tick, to_tick)
+
+    # --- checkpoints ---
+
+    def checkpoint(self, path: str | PathLike[str]) -> Checkpoint:
+        """Store definitions, certificates and pushed rows that are new since the last one there.
+
+        The first has all of them; the folder has nothing else in it. A flow that was opened
+        `read_only` will do. Followed tables are not copied. `CheckpointError` where the folder has
+        checkpoints of another flow or kind; the ones that are there stay as they are.
+        """
+        return checkpoint(self._engine, checkpoint_place(path))
+
+    @_spark_left_alone
+    def checkpoint_full(self, path: str | PathLike[str]) -> Checkpoint:
+        """Store all that the flow has stored, to be restored without replay; docs/checkpoints.md.
+
+        It takes the flow as a tick does: `TickConflict` while another process writes to it.
+        """
+        return checkpoint_full(self._engine, checkpoint_place(path))
+
+    @_spark_left_alone
+    def restore(self, path: str | PathLike[str]) -> Restored:
+        """Bring this flow, which must be empty, to the newest checkpoint in a folder.
+
+        From a delta checkpoint every tick is run again and its digests compared, which needs the
+        functions that views call or called (`UnknownName`, `DefinitionConflict`). A missing or
+        altered part and a tick that differs are `CheckpointError`, a newer format `NewerFormat`;
+        then the flow is empty as before.
+        """
+        return restore(self._engine, checkpoint_place(path))
 
     # --- what it is ---
 

@@ -10,7 +10,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.cli import check, explain, reading, replay, status, tick
+from ivm_core.cli import check, checkpoints, explain, reading, replay, status, tick
 from ivm_core.cli.console import Console, ExitCode
 from ivm_core.model.errors import InternalError, IvmError, Refusal, UserError
 
@@ -70,6 +70,20 @@ COMMANDS = (
         reading.watch,
     ),
     Command("replay", replay.HELP, replay.EXAMPLES, replay.add_arguments, replay.run),
+    Command(
+        "checkpoint",
+        checkpoints.CHECKPOINT_HELP,
+        checkpoints.CHECKPOINT_EXAMPLES,
+        checkpoints.add_checkpoint_arguments,
+        checkpoints.checkpoint,
+    ),
+    Command(
+        "restore",
+        checkpoints.RESTORE_HELP,
+        checkpoints.RESTORE_EXAMPLES,
+        checkpoints.add_restore_arguments,
+        checkpoints.restore,
+    ),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
 )
 

@@ -20,7 +20,7 @@ from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
-from ivm_core.engine.leftovers import delete_leftovers
+from ivm_core.engine.leftovers import delete_leftovers, delete_unfinished
 from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
@@ -63,13 +63,22 @@ class Engine:
     """One flow, opened by one process."""
 
     def __init__(
-        self, root: Location, spark: SparkSession | None, *, read_only: bool = False
+        self,
+        root: Location,
+        spark: SparkSession | None,
+        *,
+        read_only: bool = False,
+        log_at: Location | None = None,
     ) -> None:
-        """Open the flow at a location, or make one where there is nothing; `read_only`: neither."""
+        """Open the flow at a location, or make one where there is nothing; `read_only`: neither.
+
+        With `log_at` its log is elsewhere, so that nobody else sees what it does.
+        """
         self.history = History()
-        self.layout = Layout(root, self.history.rows_folder)
+        self.layout = Layout(root, self.history.rows_folder, log_at)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
+        self._is_hidden = log_at is not None
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
         self.history.catch_up(self.log.entries)
@@ -80,7 +89,7 @@ class Engine:
         self._gears: Gears | None = None
         self._starting = threading.Lock()
         self._side_by_side = SideBySide()
-        self._lock = WriterLock(root)
+        self._lock = WriterLock(root if log_at is None else log_at)
         self._epoch: int | None = None
         self.differences: dict[str, Difference] = {}
         """What the newest tick that changed definitions made of the rows of those views."""
@@ -226,6 +235,8 @@ class Engine:
         if self.history.pending is not None:
             self._check_functions(self.history.pending.body["views"])
         self._take_epoch()
+        if not self._is_hidden:
+            delete_unfinished(self.layout, self.log)
         if self.history.pending is not None:
             self._finish_killed(self.history.pending)
         delete_leftovers(self.layout, self.history)
@@ -259,6 +270,12 @@ class Engine:
             raise
         self.history.catch_up([entry])
         return entry
+
+    def adopt(self, entries: Iterable[Entry]) -> None:
+        """Make another log's entries this flow's, all at once; the next write takes a new epoch."""
+        self._writing()
+        self.history.catch_up(self.log.adopt(entries))
+        self._epoch_is_spent()
 
     # --- ticks ---
 
