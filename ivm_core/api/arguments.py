@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.engine.deduplicating import CONSECUTIVE, CONTENT, ENTRIES
 from ivm_core.model.errors import UnknownName, UserError
 from ivm_core.store.location import Location
 
@@ -37,6 +38,26 @@ def given_changes(
             fix='call tick("source", changes) or tick({"source": changes})',
         )
     return changes
+
+
+def dedup_options(dedup: object, entries: object, where: str) -> dict[str, Any]:
+    """How a source treats batches that come again, as its definition stores it."""
+    if dedup not in (False, None, True, CONTENT, CONSECUTIVE):
+        raise UserError(
+            f"dedup={dedup!r} is not known", where, f'give True, or "{CONSECUTIVE}", or nothing'
+        )
+    is_count = isinstance(entries, int) and not isinstance(entries, bool) and entries > 0
+    if entries is not None and (not is_count or dedup not in (True, CONTENT)):
+        raise UserError(
+            f"dedup_entries={entries!r} doesn't fit dedup={dedup!r}",
+            where,
+            "give a number of batches from 1 on, beside dedup=True",
+        )
+    if not dedup:
+        return {}
+    if dedup == CONSECUTIVE:
+        return {"dedup": CONSECUTIVE}
+    return {"dedup": CONTENT, "dedup_entries": ENTRIES if entries is None else entries}
 
 
 def checkpoint_place(path: object) -> Location:

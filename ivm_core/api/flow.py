@@ -9,7 +9,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.altering import alter_source, alter_view, drop_view
-from ivm_core.api.arguments import Changes, checkpoint_place, given_changes, key_columns
+from ivm_core.api.arguments import (
+    Changes,
+    checkpoint_place,
+    dedup_options,
+    given_changes,
+    key_columns,
+)
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
@@ -113,8 +119,14 @@ class IncrementalFlow:
         *,
         primary_key: Sequence[str] | None = None,
         delta_table: str | PathLike[str] | None = None,
+        dedup: bool | str = False,
+        dedup_entries: int | None = None,
     ) -> None:
         """Declare a source: fed by `tick`, or an existing Delta table that the flow follows.
+
+        With `dedup=True` a batch whose content was taken before, whatever the order of its rows, is
+        dropped whole and counted; the last `dedup_entries` batches are remembered (10,000,000 by
+        default). `dedup="consecutive"` drops only what repeats the batch right before.
 
         The same declaration again is a no-op, another under the same name `DefinitionConflict`.
         """
@@ -130,8 +142,14 @@ class IncrementalFlow:
                 )
             columns = parse_schema(schema, where)
             kind: str = FED
-            options: dict[str, Any] = {}
+            options = dedup_options(dedup, dedup_entries, where)
         else:
+            if dedup or dedup_entries is not None:
+                raise UserError(
+                    "a followed table has versions, not batches",
+                    where=where,
+                    fix="leave dedup out: no version is read twice",
+                )
             table = FollowedTable(engine.table_location(str(delta_table)))
             known = engine.catalog.declared(name)
             is_known = known is not None and known.options.get("table") == table.location.uri

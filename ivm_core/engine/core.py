@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.certificate import certificate, summary_of
+from ivm_core.engine.deduplicating import Deduplication, Memories
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
 from ivm_core.engine.functions import Functions
@@ -89,6 +90,7 @@ class Engine:
         self._gears: Gears | None = None
         self._starting = threading.Lock()
         self._side_by_side = SideBySide()
+        self._memories = Memories(self.layout, self.history)
         self._lock = WriterLock(root if log_at is None else log_at)
         self._epoch: int | None = None
         self.differences: dict[str, Difference] = {}
@@ -290,11 +292,13 @@ class Engine:
         pins: Mapping[str, dict[str, Any]] | None = None,
         hydrate: bool = False,
         altered: Iterable[ViewDefinition] = (),
+        dedup: Mapping[str, Any] | None = None,
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
         `altered` are next definitions of views; all that reads those views is in the step too.
+        `dedup` is given for a tick that is run again: what it took and dropped then.
         """
         started = time.perf_counter()
         self.begin_writing()
@@ -312,7 +316,10 @@ class Engine:
         notes: list[str] = []
         if pull or hydrate:
             pins, notes = self.followed.newest(needed, only_unread=not pull)
-        staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
+        deduplication = Deduplication(self._memories, self.history, dedup)
+        staging = Staging(
+            self.layout, self.history, self.gears_if_needed, tick, self._writing(), deduplication
+        )
         try:
             staged = {name: staging.stage(batch) for name, batch in batches.items()}
             staging.settle()
@@ -322,7 +329,8 @@ class Engine:
                 "staged": {name: change.count for name, change in staged.items() if change},
                 "views": [nexts[v].kept_in if v in nexts else v for v in selected],
                 "batch_id": batch_id,
-                "notes": notes,
+                "notes": [*notes, *deduplication.notes],
+                **({"dedup": deduplication.records} if deduplication.records else {}),
                 **({"altered": {name: each.body for name, each in nexts.items()}} if nexts else {}),
             }
             self._append("intent", tick, intent)
@@ -371,6 +379,7 @@ class Engine:
         programs = [self.catalog.program(name) for name in seen]
         try:
             maintain(self.layout, self.history, programs, self._writing())
+            self._memories.fold()
         except Exception as error:
             log.warning("compaction is left for later", exc_info=True)
             return (f"compaction is left for later: {type(error).__name__}: {error}",)

@@ -135,6 +135,7 @@ def replay_tick(shadow: Engine, entry: Entry, rows_of: RowsOf) -> None:
         logical_time=datetime.fromisoformat(body["logical_time"]),
         batch_id=body.get("batch_id"),
         pins=body["pins"],
+        dedup=body.get("dedup", {}),
     )
 
 

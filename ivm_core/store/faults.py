@@ -29,6 +29,7 @@ _WRITES = (
     "trace.compaction_file",
     "trace.compaction",
     "trace.sweep",
+    "dedup.fold",
     "checkpoint.part",
     "checkpoint.manifest",
     "restore.mark",
