@@ -26,6 +26,8 @@ from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
 from ivm_core.engine.explaining import explain, explain_sql
 from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.functions import Function
+from ivm_core.engine.metrics import DDL as METRIC_DDL
+from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.replaying import Replay, replay
@@ -419,6 +421,25 @@ class IncrementalFlow:
     def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
         return replay(self._engine, from_tick, to_tick)
+
+    # --- metrics ---
+
+    @_spark_left_alone
+    def metrics(self, since: int = 0) -> DataFrame:
+        """Counters and durations of every tick after `since`, by source, shared node and view.
+
+        All from the certificates in the tick log; docs/metrics.md has the columns.
+        """
+        engine = self._engine
+        Reader(engine).checked(since, "since")
+        rows = metric_rows(engine.history, engine.log.entries, since)
+        return engine.gears.spark.createDataFrame(metric_table(rows), METRIC_DDL)
+
+    def openmetrics(self) -> str:
+        """All counters and durations since the flow was made, as an OpenMetrics text."""
+        engine = self._engine
+        engine.refresh()
+        return open_metrics_text(engine.history, engine.log.entries)
 
     # --- checkpoints ---
 
