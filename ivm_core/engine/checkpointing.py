@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from ivm_core.engine.definitions import FED
 from ivm_core.engine.layout import FOLDERS
 from ivm_core.engine.opening import FORMAT
 from ivm_core.engine.replaying import DEFINING
-from ivm_core.model.errors import CheckpointError, OutOfRange, UserError
+from ivm_core.model.errors import CheckpointError, IvmError, OutOfRange, UserError
 from ivm_core.store.checkpoint_folder import (
     DELTA,
     FULL,
@@ -34,7 +35,7 @@ from ivm_core.store.ticklog import entries_as_parquet
 from ivm_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
     from ivm_core.engine.core import Engine
@@ -257,6 +258,23 @@ class _Writing:
         """All parts, on disk now, in the order in which they were added."""
         return in_parallel(self._jobs, "checkpoint.part")
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is written in here becomes a checkpoint, or nothing of it stays."""
+        try:
+            yield
+        except Exception as error:
+            with suppress(OSError, IvmError):
+                self.folder.location.delete(self._start)
+            if not isinstance(error, OSError):
+                raise
+            raise CheckpointError(
+                f"the checkpoint can't be written: {error}",
+                self.folder.location.uri,
+                "see to it that the folder can be written to and has room, and checkpoint again; "
+                "the checkpoints that are there are as they were",
+            ) from error
+
     def _add(self, job: Callable[[], Part]) -> int:
         self._jobs.append(job)
         return len(self._jobs) - 1
@@ -283,29 +301,30 @@ def _finished(
     sources: Callable[[list[Part]], dict[str, tuple[Part, ...]]] = lambda _: {},
     traces: Callable[[list[Part]], dict[str, dict[str, Any]]] = lambda _: {},
 ) -> Checkpoint:
-    parts = writing.written()
-    history = engine.history
-    functions = [each.functions for each in history.views.values()]
-    functions += [each.functions for each in history.shared.values()]
-    manifest = Manifest(
-        number=writing.number,
-        kind=kind,
-        tick=history.tick,
-        entries=len(entries),
-        mark=mark_of(entries[-1]) if entries and kind == DELTA else "",
-        log=parts[log],
-        sources=sources(parts),
-        traces=traces(parts),
-        digests={
-            "sources": dict(history.source_digests),
-            "views": {name: state.digest for name, state in history.states.items()},
-        },
-        functions={name: known for each in functions for name, known in each.items()},
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        flow_format=FORMAT,
-        previous=previous.checksum if previous else "",
-    )
-    writing.folder.put(manifest)
+    with writing.whole():
+        parts = writing.written()
+        history = engine.history
+        functions = [each.functions for each in history.views.values()]
+        functions += [each.functions for each in history.shared.values()]
+        manifest = Manifest(
+            number=writing.number,
+            kind=kind,
+            tick=history.tick,
+            entries=len(entries),
+            mark=mark_of(entries[-1]) if entries and kind == DELTA else "",
+            log=parts[log],
+            sources=sources(parts),
+            traces=traces(parts),
+            digests={
+                "sources": dict(history.source_digests),
+                "views": {name: state.digest for name, state in history.states.items()},
+            },
+            functions={name: known for each in functions for name, known in each.items()},
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            flow_format=FORMAT,
+            previous=previous.checksum if previous else "",
+        )
+        writing.folder.put(manifest)
     return _told(writing.folder, manifest, is_new=True)
 
 

@@ -134,7 +134,11 @@ def _refuse_unless_empty(engine: Engine) -> None:
             root.uri,
             "restore into a new flow: IncrementalFlow.open on a folder that is not there yet",
         )
-    strange = [name for name in FOLDERS if root.exists(name)]
+    strange = [
+        name
+        for name in FOLDERS
+        if any(not entry.is_dir for entry in root.list(name, recursive=True))
+    ]
     if strange and not root.exists(RESTORING):
         raise CheckpointError(
             f"the flow's folder has {', '.join(strange)}, of which its log knows nothing",
@@ -167,7 +171,7 @@ def _copying(
             schema = schema_of_json(json.dumps(trace["schema"]))
             for part in trace["parts"]:
                 parse_name(part.name)
-                engine.layout.root.child(*path.split("/")).resolve(part.name)
+                engine.layout.root.resolve(f"{path}/{part.name}")
             keys = str(trace["cluster_by"])
         except (ValueError, KeyError, TypeError, IvmError) as error:
             raise folder.refusal(f"its trace {path!r} can't be one: {error}") from error
