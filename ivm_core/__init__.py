@@ -3,10 +3,13 @@
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.flow import IncrementalFlow
 from ivm_core.engine.alter_report import AlterReport
+from ivm_core.engine.checkpointing import Checkpoint
 from ivm_core.engine.explanation import Explanation, WhyNot
+from ivm_core.engine.restoring import Restored
 from ivm_core.engine.summary import SourceSummary, StepSummary, ViewSummary
 from ivm_core.model.errors import (
     BatchError,
+    CheckpointError,
     ClosedFlow,
     ConstraintViolation,
     CorruptStore,
@@ -34,6 +37,8 @@ from ivm_core.model.errors import (
 __all__ = [
     "AlterReport",
     "BatchError",
+    "Checkpoint",
+    "CheckpointError",
     "ClosedFlow",
     "ConstraintViolation",
     "CorruptStore",
@@ -51,6 +56,7 @@ __all__ = [
     "NotAFlow",
     "NotIncremental",
     "OutOfRange",
+    "Restored",
     "SourceReplaced",
     "SourceSummary",
     "SqlError",

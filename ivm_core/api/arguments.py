@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.engine.deduplicating import CONSECUTIVE, CONTENT, ENTRIES
 from ivm_core.model.errors import UnknownName, UserError
+from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +38,33 @@ def given_changes(
             fix='call tick("source", changes) or tick({"source": changes})',
         )
     return changes
+
+
+def dedup_options(dedup: object, entries: object, where: str) -> dict[str, Any]:
+    """How a source treats batches that come again, as its definition stores it."""
+    if dedup not in (False, None, True, CONTENT, CONSECUTIVE):
+        raise UserError(
+            f"dedup={dedup!r} is not known", where, f'give True, or "{CONSECUTIVE}", or nothing'
+        )
+    is_count = isinstance(entries, int) and not isinstance(entries, bool) and entries > 0
+    if entries is not None and (not is_count or dedup not in (True, CONTENT)):
+        raise UserError(
+            f"dedup_entries={entries!r} doesn't fit dedup={dedup!r}",
+            where,
+            "give a number of batches from 1 on, beside dedup=True",
+        )
+    if not dedup:
+        return {}
+    if dedup == CONSECUTIVE:
+        return {"dedup": CONSECUTIVE}
+    return {"dedup": CONTENT, "dedup_entries": ENTRIES if entries is None else entries}
+
+
+def checkpoint_place(path: object) -> Location:
+    """The folder of checkpoints; `UserError` for what is no path or URI."""
+    if not isinstance(path, str | PathLike):
+        raise UserError(f"{path!r} is not a path or URI", fix="give a folder for checkpoints")
+    return Location(path)
 
 
 def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:

@@ -9,20 +9,30 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.altering import alter_source, alter_view, drop_view
-from ivm_core.api.arguments import Changes, given_changes, key_columns
+from ivm_core.api.arguments import (
+    Changes,
+    checkpoint_place,
+    dedup_options,
+    given_changes,
+    key_columns,
+)
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.checking import Comparison, compare_with_query
+from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
 from ivm_core.engine.core import Engine
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
 from ivm_core.engine.explaining import explain, explain_sql
 from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.functions import Function
+from ivm_core.engine.metrics import DDL as METRIC_DDL
+from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.requiring import checked_requirement
+from ivm_core.engine.restoring import Restored, restore
 from ivm_core.engine.watching import Watch
 from ivm_core.model.errors import (
     ClosedFlow,
@@ -111,8 +121,14 @@ class IncrementalFlow:
         *,
         primary_key: Sequence[str] | None = None,
         delta_table: str | PathLike[str] | None = None,
+        dedup: bool | str = False,
+        dedup_entries: int | None = None,
     ) -> None:
         """Declare a source: fed by `tick`, or an existing Delta table that the flow follows.
+
+        With `dedup=True` a batch whose content was taken before, whatever the order of its rows, is
+        dropped whole and counted; the last `dedup_entries` batches are remembered (10,000,000 by
+        default). `dedup="consecutive"` drops only what repeats the batch right before.
 
         The same declaration again is a no-op, another under the same name `DefinitionConflict`.
         """
@@ -128,8 +144,14 @@ class IncrementalFlow:
                 )
             columns = parse_schema(schema, where)
             kind: str = FED
-            options: dict[str, Any] = {}
+            options = dedup_options(dedup, dedup_entries, where)
         else:
+            if dedup or dedup_entries is not None:
+                raise UserError(
+                    "a followed table has versions, not batches",
+                    where=where,
+                    fix="leave dedup out: no version is read twice",
+                )
             table = FollowedTable(engine.table_location(str(delta_table)))
             known = engine.catalog.declared(name)
             is_known = known is not None and known.options.get("table") == table.location.uri
@@ -412,6 +434,55 @@ class IncrementalFlow:
     def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
         return replay(self._engine, from_tick, to_tick)
+
+    # --- metrics ---
+
+    @_spark_left_alone
+    def metrics(self, since: int = 0) -> DataFrame:
+        """Counters and durations of every tick after `since`, by source, shared node and view.
+
+        All from the certificates in the tick log; docs/metrics.md has the columns.
+        """
+        engine = self._engine
+        Reader(engine).checked(since, "since")
+        rows = metric_rows(engine.history, engine.log.entries, since)
+        return engine.gears.spark.createDataFrame(metric_table(rows), METRIC_DDL)
+
+    def openmetrics(self) -> str:
+        """All counters and durations since the flow was made, as an OpenMetrics text."""
+        engine = self._engine
+        engine.refresh()
+        return open_metrics_text(engine.history, engine.log.entries)
+
+    # --- checkpoints ---
+
+    def checkpoint(self, path: str | PathLike[str]) -> Checkpoint:
+        """Store definitions, certificates and pushed rows that are new since the last one there.
+
+        The first has all of them; the folder has nothing else in it. A flow that was opened
+        `read_only` will do. Followed tables are not copied. `CheckpointError` where the folder has
+        checkpoints of another flow or kind; the ones that are there stay as they are.
+        """
+        return checkpoint(self._engine, checkpoint_place(path))
+
+    @_spark_left_alone
+    def checkpoint_full(self, path: str | PathLike[str]) -> Checkpoint:
+        """Store all that the flow has stored, to be restored without replay; docs/checkpoints.md.
+
+        It takes the flow as a tick does: `TickConflict` while another process writes to it.
+        """
+        return checkpoint_full(self._engine, checkpoint_place(path))
+
+    @_spark_left_alone
+    def restore(self, path: str | PathLike[str]) -> Restored:
+        """Bring this flow, which must be empty, to the newest checkpoint in a folder.
+
+        From a delta checkpoint every tick is run again and its digests compared, which needs the
+        functions that views call or called (`UnknownName`, `DefinitionConflict`). A missing or
+        altered part and a tick that differs are `CheckpointError`, a newer format `NewerFormat`;
+        then the flow is empty as before.
+        """
+        return restore(self._engine, checkpoint_place(path))
 
     # --- what it is ---
 

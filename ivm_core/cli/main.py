@@ -10,7 +10,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.cli import check, explain, reading, replay, status, tick
+from ivm_core.cli import check, checkpoints, explain, metrics, reading, replay, status, tick
 from ivm_core.cli.console import Console, ExitCode
 from ivm_core.model.errors import InternalError, IvmError, Refusal, UserError
 
@@ -47,6 +47,7 @@ class Command:
 COMMANDS = (
     Command("explain", explain.HELP, explain.EXAMPLES, explain.add_arguments, explain.run),
     Command("status", status.HELP, status.EXAMPLES, status.add_arguments, status.run),
+    Command("metrics", metrics.HELP, metrics.EXAMPLES, metrics.add_arguments, metrics.run),
     Command("tick", tick.HELP, tick.EXAMPLES, tick.add_arguments, tick.run),
     Command(
         "snapshot",
@@ -70,6 +71,20 @@ COMMANDS = (
         reading.watch,
     ),
     Command("replay", replay.HELP, replay.EXAMPLES, replay.add_arguments, replay.run),
+    Command(
+        "checkpoint",
+        checkpoints.CHECKPOINT_HELP,
+        checkpoints.CHECKPOINT_EXAMPLES,
+        checkpoints.add_checkpoint_arguments,
+        checkpoints.checkpoint,
+    ),
+    Command(
+        "restore",
+        checkpoints.RESTORE_HELP,
+        checkpoints.RESTORE_EXAMPLES,
+        checkpoints.add_restore_arguments,
+        checkpoints.restore,
+    ),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
 )
 

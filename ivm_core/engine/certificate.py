@@ -77,9 +77,8 @@ def certificate(
             "costs": {relation: cost.body for relation, cost in result.costs.items()},
             "hydrated": state.upto == 0,
         }
-    altered = {"altered": intent["altered"]} if "altered" in intent else {}
     return {
-        **altered,
+        **{name: intent[name] for name in ("altered", "dedup") if name in intent},
         "logical_time": intent["logical_time"],
         "pins": intent["pins"],
         "batch_id": intent.get("batch_id"),
@@ -121,6 +120,7 @@ def summary_of(
         phases_ms=phases,
         notes=(*body["notes"], *notes),
         recovered=body["recovered"],
+        dropped=tuple(name for name, each in body.get("dedup", {}).items() if each["dropped"]),
     )
 
 

@@ -14,13 +14,14 @@ from pyspark.errors import PySparkException
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.certificate import certificate, summary_of
+from ivm_core.engine.deduplicating import Deduplication, Memories
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
 from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
-from ivm_core.engine.leftovers import delete_leftovers
+from ivm_core.engine.leftovers import delete_leftovers, delete_unfinished
 from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
@@ -65,13 +66,22 @@ class Engine:
     """One flow, opened by one process."""
 
     def __init__(
-        self, root: Location, spark: SparkSession | None, *, read_only: bool = False
+        self,
+        root: Location,
+        spark: SparkSession | None,
+        *,
+        read_only: bool = False,
+        log_at: Location | None = None,
     ) -> None:
-        """Open the flow at a location, or make one where there is nothing; `read_only`: neither."""
+        """Open the flow at a location, or make one where there is nothing; `read_only`: neither.
+
+        With `log_at` its log is elsewhere, so that nobody else sees what it does.
+        """
         self.history = History()
-        self.layout = Layout(root, self.history.rows_folder)
+        self.layout = Layout(root, self.history.rows_folder, log_at)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
+        self._is_hidden = log_at is not None
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
         self.history.catch_up(self.log.entries)
@@ -82,7 +92,8 @@ class Engine:
         self._gears: Gears | None = None
         self._starting = threading.Lock()
         self._side_by_side = SideBySide()
-        self._lock = WriterLock(root)
+        self._memories = Memories(self.layout, self.history)
+        self._lock = WriterLock(root if log_at is None else log_at)
         self._epoch: int | None = None
         self.differences: dict[str, Difference] = {}
         """What the newest tick that changed definitions made of the rows of those views."""
@@ -238,6 +249,8 @@ class Engine:
         if self.history.pending is not None:
             self._check_functions(self.history.pending.body["views"])
         self._take_epoch()
+        if not self._is_hidden:
+            delete_unfinished(self.layout, self.log)
         if self.history.pending is not None:
             self._finish_killed(self.history.pending)
         delete_leftovers(self.layout, self.history)
@@ -272,6 +285,12 @@ class Engine:
         self.history.catch_up([entry])
         return entry
 
+    def adopt(self, entries: Iterable[Entry]) -> None:
+        """Make another log's entries this flow's, all at once; the next write takes a new epoch."""
+        self._writing()
+        self.history.catch_up(self.log.adopt(entries))
+        self._epoch_is_spent()
+
     # --- ticks ---
 
     def tick(
@@ -285,11 +304,13 @@ class Engine:
         pins: Mapping[str, dict[str, Any]] | None = None,
         hydrate: bool = False,
         altered: Iterable[ViewDefinition] = (),
+        dedup: Mapping[str, Any] | None = None,
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
         `altered` are next definitions of views; all that reads those views is in the step too.
+        `dedup` is given for a tick that is run again: what it took and dropped then.
         """
         started = time.perf_counter()
         self.begin_writing()
@@ -307,7 +328,10 @@ class Engine:
         notes: list[str] = []
         if pull or hydrate:
             pins, notes = self.followed.newest(needed, only_unread=not pull)
-        staging = Staging(self.layout, self.history, self.gears_if_needed, tick, self._writing())
+        deduplication = Deduplication(self._memories, self.history, dedup)
+        staging = Staging(
+            self.layout, self.history, self.gears_if_needed, tick, self._writing(), deduplication
+        )
         try:
             staged = {name: staging.stage(batch) for name, batch in batches.items()}
             staging.settle()
@@ -317,7 +341,8 @@ class Engine:
                 "staged": {name: change.count for name, change in staged.items() if change},
                 "views": [nexts[v].kept_in if v in nexts else v for v in selected],
                 "batch_id": batch_id,
-                "notes": notes,
+                "notes": [*notes, *deduplication.notes],
+                **({"dedup": deduplication.records} if deduplication.records else {}),
                 **({"altered": {name: each.body for name, each in nexts.items()}} if nexts else {}),
             }
             self._append("intent", tick, intent)
@@ -366,6 +391,7 @@ class Engine:
         programs = [self.catalog.program(name) for name in seen]
         try:
             maintain(self.layout, self.history, programs, self._writing())
+            self._memories.fold()
         except Exception as error:
             log.warning("compaction is left for later", exc_info=True)
             return (f"compaction is left for later: {type(error).__name__}: {error}",)

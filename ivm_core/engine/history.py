@@ -29,6 +29,21 @@ class ViewState:
     rows: int = 0
 
 
+@dataclass
+class DedupState:
+    """What became of the batches of a source that drops those that come again."""
+
+    number: int = 0
+    """Batches that were taken."""
+    key: str = ""
+    """The content of the last of them."""
+    tick: int = 0
+    """The tick that took it."""
+    dropped: int = 0
+    evicted: int = 0
+    """Entries of the memory that were forgotten."""
+
+
 @dataclass(frozen=True)
 class Generation:
     """A view's columns from one tick on, and where its rows are since."""
@@ -69,6 +84,8 @@ class History:
     """What the steps of views took lately."""
     batches: dict[str, int] = field(default_factory=dict)
     """Batch ids of producers and the tick that took them."""
+    dedup: dict[str, DedupState] = field(default_factory=dict)
+    """By source, of those that drop batches that come again."""
     gone: dict[str, str] = field(default_factory=dict)
     """Views that were dropped or renamed, and what became of them, for messages."""
     pending: Entry | None = None
@@ -281,6 +298,12 @@ class History:
             self.source_rows[name] = source["rows"]
         self.pins = {**self.pins, **body["pins"]}
         self.pins_at[entry.tick] = self.pins
+        for name, record in body.get("dedup", {}).items():
+            state = self.dedup.setdefault(name, DedupState())
+            state.dropped += record["dropped"]
+            state.evicted += record["evicted"]
+            if not record["dropped"]:
+                state.number, state.key, state.tick = record["number"], record["key"], entry.tick
         if body.get("batch_id"):
             self.batches[body["batch_id"]] = entry.tick
         if "altered" in body:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ivm_core.store.location import Location
 
 
+FOLDERS = ("sources", "views", "shared")
+"""The folders of a flow that have traces."""
+
+
 def weighted(schema: Schema) -> Schema:
     """The columns of a delta."""
     return Schema((*schema, Field(WEIGHT, BIGINT)), internal=True)
@@ -30,16 +34,25 @@ def ticked(schema: Schema) -> Schema:
 class Layout:
     """Opens traces by what they are for, each once."""
 
-    def __init__(self, root: Location, rows_folder: Callable[[str], str] = str) -> None:
-        """`root` is the flow's own location, `rows_folder` knows where the rows of a view are."""
+    def __init__(
+        self,
+        root: Location,
+        rows_folder: Callable[[str], str] = str,
+        log: Location | None = None,
+    ) -> None:
+        """`root` is the flow's own location, `rows_folder` knows where the rows of a view are.
+
+        `log` is the tick log, if that is not in its usual place.
+        """
         self.root = root
+        self.log = log or root.child("ticks")
+        """Where the tick log is."""
         self._rows_folder = rows_folder
         self._open: dict[tuple[str, ...], Trace] = {}
 
-    @property
-    def log(self) -> Location:
-        """Where the tick log is."""
-        return self.root.child("ticks")
+    def has_source_rows(self, name: str) -> bool:
+        """Whether anything was ever pushed into a fed source."""
+        return self.root.child("sources", name.casefold(), "rows").exists("_delta_log")
 
     def source_rows(self, name: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a fed source."""

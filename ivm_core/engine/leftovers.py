@@ -1,13 +1,18 @@
-"""Folders of views that no definition needs any more: of views dropped or swapped away."""
+"""What nobody needs any more: of views dropped or swapped away, of restores that were killed."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
+from ivm_core.engine.layout import FOLDERS
+from ivm_core.engine.opening import RESTORING
+from ivm_core.store.faults import fault_point
+
 if TYPE_CHECKING:
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
+    from ivm_core.store.ticklog import TickLog
 
 log = logging.getLogger(__name__)
 
@@ -34,3 +39,21 @@ def delete_leftovers(layout: Layout, history: History) -> list[str]:
             else:
                 deleted.append(entry.path)
     return deleted
+
+
+def delete_unfinished(layout: Layout, log: TickLog) -> None:
+    """Delete what a restore left that didn't come to its end, or its mark if it did."""
+    root = layout.root
+    if not root.exists(RESTORING):
+        return
+    if is_empty(log):
+        for name in FOLDERS:
+            root.delete(name)
+    fault_point("before:restore.done")
+    root.delete(RESTORING)
+    fault_point("after:restore.done")
+
+
+def is_empty(log: TickLog) -> bool:
+    """Whether a flow has neither definitions nor ticks."""
+    return all(entry.kind == "epoch" for entry in log.entries)

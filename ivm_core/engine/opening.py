@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 FIRST_COMMIT = "_delta_log/00000000000000000000.json"
-KNOWN = {"ticks", "sources", "views", "shared", "writer.lock"}
+RESTORING = "restoring"
+"""A file that is there while a checkpoint is restored."""
+KNOWN = {"ticks", "sources", "views", "shared", "writer.lock", RESTORING}
 
 
 def open_log(layout: Layout) -> TickLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ivm_core.engine.definitions import FED, ViewDefinition
 from ivm_core.engine.functions import Functions
@@ -16,13 +16,22 @@ from ivm_core.operators.bound_batch import BoundBatch
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
 
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
 
 DEFINING = ("source", "function", "shared", "view", "text", "columns", "drop", "rename")
 """Entries of the tick log that say what the flow is made of."""
+
+
+class RowsOf(Protocol):
+    """Where the rows that were pushed into a source in a tick are."""
+
+    def __call__(self, source: str, tick: int, columns: Sequence[str]) -> pa.Table | None:
+        """They, with these columns; None for none."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,13 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
 
 def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[ReplayedDelta]:
     found: list[ReplayedDelta] = []
+    rows_of = _RowsOfFlow(engine)
     for entry in engine.log.entries:
         if entry.kind in DEFINING:
             shadow.append(entry.kind, entry.body)
         elif entry.kind == "commit" and entry.tick <= last:
             try:
-                _tick(engine, shadow, entry)
+                replay_tick(shadow, entry, rows_of)
             except (ConstraintViolation, TickFailed) as error:
                 return found + _unrepeatable(entry, error)
             if entry.tick >= first:
@@ -105,27 +115,41 @@ def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[Rep
     return found
 
 
-def _tick(engine: Engine, shadow: Engine, entry: Entry) -> None:
+def replay_tick(shadow: Engine, entry: Entry, rows_of: RowsOf) -> None:
+    """Run a recorded tick again in another flow, on the rows that were pushed then."""
     body = entry.body
     batches = {}
     for name in body["sources"]:
         source = shadow.history.sources[name]  # with the columns that it had then
         if source.kind != FED:
             continue
-        now = engine.history.sources[name]
-        trace = engine.layout.source_rows(name, now.schema, now.primary_key)
-        names = [*source.schema.names, WEIGHT]
-        rows = trace.read(engine.history.committed, entry.tick, entry.tick - 1, names)
         wanted = arrow_schema(source.schema, weight=True)
-        batches[name] = BoundBatch(name, source.schema, source.primary_key, rows.cast(wanted))
+        rows = rows_of(name, entry.tick, [*source.schema.names, WEIGHT])
+        rows = wanted.empty_table() if rows is None else rows.cast(wanted)
+        batches[name] = BoundBatch(name, source.schema, source.primary_key, rows)
     shadow.tick(
         batches,
         pull=False,
         views=list(body["views"]),
         altered=[ViewDefinition.parse(each) for each in body.get("altered", {}).values()],
         logical_time=datetime.fromisoformat(body["logical_time"]),
+        batch_id=body.get("batch_id"),
         pins=body["pins"],
+        dedup=body.get("dedup", {}),
     )
+
+
+class _RowsOfFlow:
+    """The pushed rows of a flow, tick by tick."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __call__(self, source: str, tick: int, columns: Sequence[str]) -> pa.Table:
+        engine = self._engine
+        now = engine.history.sources[source]
+        trace = engine.layout.source_rows(source, now.schema, now.primary_key)
+        return trace.read(engine.history.committed, tick, tick - 1, columns)
 
 
 def _unrepeatable(entry: Entry, error: ConstraintViolation | TickFailed) -> list[ReplayedDelta]:

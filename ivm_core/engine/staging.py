@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from ivm_core.engine.deduplicating import Deduplication
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.gears import Gears, Written
     from ivm_core.engine.history import History
@@ -60,6 +61,7 @@ class Staging:
         gears: Callable[[], Gears],
         tick: int,
         epoch: int,
+        dedup: Deduplication | None = None,
     ) -> None:
         """Nothing is written before `settle`, but for what Spark writes itself."""
         self._layout = layout
@@ -67,19 +69,22 @@ class Staging:
         self._gears = gears
         self._tick = tick
         self._epoch = epoch
+        self._dedup = dedup
         self._waiting: list[tuple[Trace, pa.Table]] = []
         self.has_written = False
 
     def stage(self, batch: BoundBatch) -> Staged | None:
-        """Check a batch against its source; None for one that changes nothing."""
+        """Check a batch against its source; None for one that changes nothing or is dropped."""
         source = self._history.sources[batch.source]
         trace = self._trace(source)
         if batch.frame is not None:
             if batch.upserts is None and batch.delete_keys is None and not batch.table.num_rows:
-                staged = self._stage_frame(source, batch, trace)
-                if staged is not None:
+                is_done, staged = self._stage_frame(source, batch, trace)
+                if is_done:
                     return staged
             batch = _collected(batch)
+        if self._dedup is not None and self._dedup.drops(source, batch):
+            return None
         changes = netted_changes(source, batch, trace, self._history.committed)
         return self._wait(source, trace, changes)
 
@@ -112,21 +117,23 @@ class Staging:
 
     def _stage_frame(
         self, source: SourceDefinition, batch: BoundBatch, trace: Trace
-    ) -> Staged | None:
-        """Let Spark write a frame of insertions; None where the driver has to check rows."""
+    ) -> tuple[bool, Staged | None]:
+        """Let Spark write a frame of insertions; False where the driver has to check rows."""
         gears = self._gears()
         if batch.frame is None or trace.rows_estimate(self._history.committed):
-            return None
+            return False, None
         schema = weighted(source.schema)
         target = trace.spark_target(self._tick, self._epoch)
         self.has_written = True
         with _evaluating(source.name), _moved(batch.frame, gears.high) as frame:
             written = gears.write_frame(frame, schema, target, self._tick)
         if written.deletions or self._repeats_keys(source, target, written):
-            return None
+            return False, None
+        if self._dedup is not None and self._dedup.drops_rows(source, written.digest):
+            return True, None
         trace.adopt(self._tick, self._epoch)
         rows = StoredRows((target,), ticked(schema))
-        return Staged(Change(rows, written.rows, 0, written.net), written.digest)
+        return True, Staged(Change(rows, written.rows, 0, written.net), written.digest)
 
     def _repeats_keys(self, source: SourceDefinition, target: str, written: Written) -> bool:
         if not source.primary_key:

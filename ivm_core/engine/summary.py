@@ -59,6 +59,8 @@ class StepSummary:
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What was out of the ordinary: announced snapshot differences, repeated batches."""
+    dropped: tuple[str, ...] = ()
+    """Sources whose batch was dropped because its content was taken before."""
     recovered: bool = False
     """Whether this finished a tick that was killed."""
 

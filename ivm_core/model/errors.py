@@ -200,6 +200,12 @@ class NewerFormat(UserError):
     default_fix = "open it with that version of Tideview or a later one"
 
 
+class CheckpointError(UserError):
+    """A checkpoint that can't be used, or a flow that none can be restored into."""
+
+    default_fix = "restore from another checkpoint; this one and the flow are as they were"
+
+
 class WrongThread(UserError):
     """A flow used by another thread than the one that opened it."""
 

@@ -29,6 +29,12 @@ _WRITES = (
     "trace.compaction_file",
     "trace.compaction",
     "trace.sweep",
+    "dedup.fold",
+    "checkpoint.part",
+    "checkpoint.manifest",
+    "restore.mark",
+    "restore.trace",
+    "restore.done",
 )
 FAULT_POINTS: tuple[str, ...] = tuple(
     f"{moment}:{write}" for write in _WRITES for moment in ("before", "after")

@@ -97,6 +97,11 @@ class OwnedTable:
         """Open the newest version; `NoTable` where there is none, `CorruptStore` if unreadable."""
         return cls(location, _open(location))
 
+    @property
+    def schema_json(self) -> str:
+        """The columns as Delta writes them down."""
+        return str(self._table.schema().to_json())
+
     @staticmethod
     def is_there(location: Location) -> bool:
         """Whether the first commit of a table is there."""
@@ -272,6 +277,14 @@ def _open(location: Location) -> DeltaTable:
         raise NoTable(f"there is no Delta table at {location.uri}") from error
     except (DeltaError, OSError, ValueError) as error:
         raise CorruptStore(f"the Delta table at {location.uri} can't be read: {error}") from error
+
+
+def schema_of_json(text: str) -> pa.Schema:
+    """The columns that `schema_json` wrote; `ValueError` for anything else."""
+    try:
+        return pa.schema(DeltaSchema.from_json(text))
+    except (DeltaError, TypeError) as error:
+        raise ValueError(str(error)) from error
 
 
 def _active_files(table: DeltaTable) -> dict[str, DataFile]:

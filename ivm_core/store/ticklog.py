@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -147,16 +147,41 @@ class TickLog:
             self._fold()
         return entry
 
+    def adopt(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Write entries of another log behind those that are here, in one commit; as they are then.
+
+        `TickConflict` when another writer was first.
+        """
+        first = len(self.entries)
+        added = [replace(entry, seq=first + at) for at, entry in enumerate(entries)]
+        file = self._write(added)
+        fault_point("before:ticklog.commit")
+        try:
+            self._table.commit([file])
+        except VersionTaken as error:
+            self._table.location.delete(file.path)
+            raise TickConflict(
+                "another writer has added to this flow meanwhile", self._table.location.uri
+            ) from error
+        fault_point("after:ticklog.commit")
+        self.entries += added
+        self._read.add(file.path)
+        return added
+
     def _fold(self) -> None:
         """Replace the newest run of small files by one; a lost race leaves them as they are."""
         size = FOLD_EVERY
         while len(self.entries) % (size * FOLD_EVERY) == 0:
             size *= FOLD_EVERY
-        small = [file for file in self._table.files.values() if file.rows < size]
-        if sum(file.rows for file in small) != size:
+        small: list[DataFile] = []
+        for file in sorted(self._table.files.values(), key=lambda file: file.path, reverse=True):
+            if file.rows >= size:
+                break
+            small.append(file)
+        if len(small) < 2:
             return
         fault_point("before:ticklog.fold")
-        folded = self._write(self.entries[-size:])
+        folded = self._write(self.entries[-sum(file.rows for file in small) :])
         try:
             self._table.commit([folded], small, data_change=False)
         except VersionTaken:
@@ -169,15 +194,8 @@ class TickLog:
         self._swept = small
 
     def _write(self, entries: list[Entry]) -> DataFile:
-        rows = {name: [getattr(each, name) for each in entries] for name in SCHEMA.names[:4]}
-        rows["at"] = [datetime.fromisoformat(each.at) for each in entries]
-        rows["body"] = [
-            json.dumps(each.body, sort_keys=True, separators=(",", ":")) for each in entries
-        ]
         path = f"n{entries[0].seq:012d}-{len(entries):06d}-{uuid.uuid4().hex}.parquet"
-        sink = pa.BufferOutputStream()
-        parquet.write_table(pa.table(rows, schema=SCHEMA), sink, compression="zstd")
-        content = sink.getvalue()
+        content = entries_as_parquet(entries)
         with self._table.location.open_output(path) as stream:
             stream.write(content)
         return DataFile(path, content.size, len(entries))
@@ -197,13 +215,32 @@ class TickLog:
         if any(entry.seq != at for at, entry in enumerate(self.entries)):
             raise CorruptStore(f"entries are missing from the tick log {self._table.location.uri}")
 
-    def _rows(self, file: DataFile) -> Iterable[Entry]:
+    def _rows(self, file: DataFile) -> list[Entry]:
         try:
             with self._table.location.open_input(file.path) as stream:
-                columns = parquet.ParquetFile(stream).read().to_pydict()
+                return entries_of_parquet(stream)
         except (OSError, pa.ArrowInvalid) as error:
             raise CorruptStore(f"the tick log's file {file.path} can't be read: {error}") from error
+
+
+def entries_as_parquet(entries: list[Entry]) -> pa.Buffer:
+    """Entries as the content of a file."""
+    rows = {name: [getattr(each, name) for each in entries] for name in SCHEMA.names[:4]}
+    rows["at"] = [datetime.fromisoformat(each.at) for each in entries]
+    rows["body"] = [
+        json.dumps(each.body, sort_keys=True, separators=(",", ":")) for each in entries
+    ]
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(rows, schema=SCHEMA), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def entries_of_parquet(stream: pa.NativeFile) -> list[Entry]:
+    """Read back what `entries_as_parquet` wrote; `OSError`, `ArrowInvalid` for something else."""
+    columns = parquet.ParquetFile(stream).read().to_pydict()
+    return [
+        Entry(seq, kind, tick, epoch, at.isoformat(), json.loads(body))
         for seq, kind, tick, epoch, at, body in zip(
             *(columns[name] for name in SCHEMA.names), strict=True
-        ):
-            yield Entry(seq, kind, tick, epoch, at.isoformat(), json.loads(body))
+        )
+    ]

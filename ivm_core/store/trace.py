@@ -181,6 +181,16 @@ class Trace:
         """All rows of these files."""
         return self._scan.read(sorted(paths), self.schema.names)
 
+    def rows_between(self, file: TraceFile, since: int, at: int) -> pa.Table:
+        """Rows of one file of ticks in (since, at]."""
+        rows = self._scan.read([file.path], self.schema.names)
+        newer = pc.greater(rows[TICK], since)
+        return rows.filter(pc.and_(newer, pc.less_equal(rows[TICK], at)))
+
+    def adopt_files(self, files: list[DataFile]) -> None:
+        """Take over files that are there already, of a trace like this one."""
+        self._commit(files)
+
     def files(
         self, committed: Committed, at: int | None = None, since: int | None = None
     ) -> list[TraceFile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,7 +45,10 @@ def test_every_point_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     wider = pa.schema([("id", pa.int64()), ("more", pa.int32()), ("_weight", pa.int64())])
     trace = Trace.open(Location(tmp_path / "trace"), wider, widens=True)
     trace.append(pa.table({"id": [2], "more": [3], "_weight": [1]}, schema=wider), 3, 1)
-    assert passed == set(faults.FAULT_POINTS)
+    elsewhere = {
+        name for name in faults.FAULT_POINTS if re.search(":(checkpoint|dedup|restore)", name)
+    }
+    assert passed == set(faults.FAULT_POINTS) - elsewhere
 
 
 def test_unknown_points_are_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
