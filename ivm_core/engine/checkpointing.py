@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ivm_core.engine.definitions import FED
+from ivm_core.engine.functions import python_functions
 from ivm_core.engine.layout import FOLDERS
 from ivm_core.engine.opening import FORMAT
 from ivm_core.engine.replaying import DEFINING
@@ -304,8 +305,8 @@ def _finished(
     with writing.whole():
         parts = writing.written()
         history = engine.history
-        functions = [each.functions for each in history.views.values()]
-        functions += [each.functions for each in history.shared.values()]
+        functions = [python_functions(each) for each in history.views.values()]
+        functions += [python_functions(each) for each in history.shared.values()]
         manifest = Manifest(
             number=writing.number,
             kind=kind,

@@ -22,7 +22,7 @@ from ivm_core.model.errors import DefinitionConflict, DuplicateName, UnknownName
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ivm_core.engine.definitions import ViewDefinition
+    from ivm_core.engine.definitions import SharedDefinition, ViewDefinition
     from ivm_core.engine.gears import Gears
 
 
@@ -154,6 +154,12 @@ class Functions:
             for name, fingerprint in view.functions.items():
                 if name not in self._known or self._known[name].fingerprint != fingerprint:
                     yield name, view.name
+
+
+def python_functions(view: ViewDefinition | SharedDefinition) -> dict[str, str]:
+    """Those functions of a view that a process has to register: the others are in the log."""
+    called = view.functions.items()
+    return {name: each for name, each in called if SqlFunction.of(name, each) is None}
 
 
 def is_called_in(sql: str, name: str) -> bool:

@@ -21,7 +21,7 @@ from pyarrow import parquet
 from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.checkpointing import digests_of, mark_of
 from ivm_core.engine.definitions import ViewDefinition
-from ivm_core.engine.functions import Functions
+from ivm_core.engine.functions import Functions, python_functions
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import FOLDERS
 from ivm_core.engine.leftovers import delete_unfinished, is_empty
@@ -250,7 +250,7 @@ def _replaying(
         with tempfile.TemporaryDirectory(prefix="tideview-restore-") as place:
             log = Location(Path(place) / "ticks")
             shadow = type(engine)(engine.layout.root, engine.gears.spark, log_at=log)
-            shadow.functions = Functions(engine.functions)
+            shadow.functions = Functions(engine.functions.python, shadow.history.functions)
             shadow.history.epoch = engine.history.epoch
             try:
                 for entry in entries:
@@ -280,7 +280,8 @@ def _check_functions(functions: Functions, folder: CheckpointFolder, entries: li
         views = [ViewDefinition.parse(body) for body in bodies]
     except (KeyError, TypeError, ValueError, IvmError) as error:
         raise folder.refusal(f"its log makes no flow: {error}") from error
-    functions.check(views)
+    # a view has with it what its SQL functions were
+    functions.check(replace(view, functions=python_functions(view)) for view in views)
 
 
 def _compare(folder: CheckpointFolder, entry: Entry, again: Mapping[str, Any]) -> None:

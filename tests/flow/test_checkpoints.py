@@ -315,14 +315,18 @@ def test_a_checkpoint_is_put_only_where_it_belongs(
         assert rows(flow.snapshot("t")) == [(1,)]
 
 
-def test_functions_have_to_be_registered_again(tmp_path: Path, spark: SparkSession) -> None:
+def test_functions_in_python_have_to_be_registered_again(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     def double(x: int) -> int:
         return x * 2
 
     with IncrementalFlow.open(tmp_path / "flow", spark) as flow:
         flow.register_function("double_of", double, "INT", deterministic=True)
         flow.register_source("t", "id INT")
+        flow.register_function("half", "x / 2", "DOUBLE", parameters="x INT")
         flow.register_view("doubles", "SELECT double_of(id) AS d FROM t")
+        flow.register_view("halves", "SELECT half(id) AS h FROM t")
         flow.tick("t", [(1,)])
         assert flow.checkpoint(tmp_path / "delta").functions == ("double_of",)
         flow.checkpoint_full(tmp_path / "full")
@@ -332,6 +336,8 @@ def test_functions_have_to_be_registered_again(tmp_path: Path, spark: SparkSessi
         flow.register_function("double_of", double, "INT", deterministic=True)
         assert flow.restore(tmp_path / "delta").functions == ("double_of",)
         assert rows(flow.snapshot("doubles")) == [(2,)]
+        flow.tick("t", [(3,)])
+        assert rows(flow.snapshot("halves")) == [(0.5,), (1.5,)]
     with IncrementalFlow.open(tmp_path / "third", spark) as flow:
         assert "register again to tick: double_of" in str(flow.restore(tmp_path / "full"))
         assert rows(flow.snapshot("doubles")) == [(2,)]
