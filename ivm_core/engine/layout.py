@@ -41,6 +41,16 @@ class Layout:
         """Where the tick log is."""
         return self.root.child("ticks")
 
+    @property
+    def views(self) -> Location:
+        """Where the folders of views are."""
+        return self.root.child("views")
+
+    @property
+    def shared(self) -> Location:
+        """Where the folders of shared nodes are."""
+        return self.root.child("shared")
+
     def source_rows(self, name: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a fed source."""
         parts = ("sources", name.casefold(), "rows")

@@ -194,8 +194,10 @@ class OwnedTable:
         """Write Delta's checkpoint of this version, so that opening stays fast."""
         path = f"{LOG}/{self.version:020d}.checkpoint.parquet"
         if not self.location.exists(path):
+            fault_point("before:table.checkpoint")
             table = _open(self.location)
             table.create_checkpoint()
+            fault_point("after:table.checkpoint")
             if not self.location.is_local:
                 self._table = table
 
@@ -208,9 +210,11 @@ class OwnedTable:
     ) -> None:
         final = self.location.resolve(f"{LOG}/{version_file(self.version + 1)}")
         draft = self.location.resolve(f"{LOG}/.{uuid.uuid4().hex}.draft")
-        with open(draft, "w", encoding="utf-8") as stream:
-            stream.write(commit_text(add, remove, data_change, note))
+        fault_point("before:table.draft")
         try:
+            with open(draft, "w", encoding="utf-8") as stream:
+                stream.write(commit_text(add, remove, data_change, note))
+            fault_point("after:table.draft")
             os.link(draft, final)
         except FileExistsError as error:
             raise VersionTaken(f"version {self.version + 1} of {self.location.uri}") from error

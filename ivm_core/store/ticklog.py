@@ -165,7 +165,9 @@ class TickLog:
         fault_point("after:ticklog.fold")
         self._read.add(folded.path)
         for file in self._swept:
+            fault_point("before:ticklog.sweep")
             self._table.location.delete(file.path)
+            fault_point("after:ticklog.sweep")
         self._swept = small
 
     def _write(self, entries: list[Entry]) -> DataFile:
