@@ -22,12 +22,14 @@ from ivm_core.model.errors import (
     NotIncremental,
     OutOfRange,
     SourceReplaced,
+    SparkLost,
     SqlError,
     TickConflict,
     TickFailed,
     UnknownName,
     Unsupported,
     UserError,
+    WriteFailed,
     WrongThread,
 )
 
@@ -53,6 +55,7 @@ __all__ = [
     "OutOfRange",
     "SourceReplaced",
     "SourceSummary",
+    "SparkLost",
     "SqlError",
     "StepSummary",
     "TickConflict",
@@ -62,5 +65,6 @@ __all__ = [
     "UserError",
     "ViewSummary",
     "WhyNot",
+    "WriteFailed",
     "WrongThread",
 ]

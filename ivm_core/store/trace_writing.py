@@ -71,7 +71,7 @@ def write_file(
     if table.num_rows > ROW_GROUP_ROWS:
         table = sort_rows(table, cluster_by)
     plain = {name for name in cluster_by if _is_fixed_width(table.schema.field(name).type)}
-    with location.open_output(path) as stream:
+    with location.writing(path) as stream:
         parquet.write_table(
             table,
             stream,
