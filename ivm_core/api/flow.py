@@ -21,6 +21,7 @@ from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.functions import Function
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.renaming import rename_view
+from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.engine.watching import Watch
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.alter_report import AlterReport
     from ivm_core.engine.summary import StepSummary
     from ivm_core.model.schema import Schema
+    from ivm_core.store.verifying import Damage
 
 NO_KEYS = FLOAT_KINDS | {"ARRAY", "STRUCT"}
 P = ParamSpec("P")
@@ -396,9 +398,39 @@ class IncrementalFlow:
         self._engine.by_difference = on
 
     @_spark_left_alone
-    def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
-        """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
-        return replay(self._engine, from_tick, to_tick)
+    def replay(
+        self,
+        from_tick: int = 1,
+        to_tick: int | None = None,
+        *,
+        into: str | PathLike[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Replay:
+        """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view.
+
+        `into` is where: a directory that is kept as a flow of its own. A replay that was stopped,
+        and one of fewer ticks, is gone on with there; without it the replay is in a temporary
+        directory. `progress` is called with each tick and the last one. Others may tick meanwhile.
+        Ticks that are not there are `OutOfRange`, something else in `into` is a `UserError`.
+        """
+        place = None if into is None else Location(into)
+        return replay(self._engine, from_tick, to_tick, place, progress)
+
+    def verify(self) -> tuple[Damage, ...]:
+        """Read every stored file: what is lost, cut off or changed, file by file.
+
+        Rows of sources and views are also compared with their recorded digests.
+        """
+        return verify(self._engine)
+
+    @_spark_left_alone
+    def repair(self, *, progress: Callable[[int, int], None] | None = None) -> Repair:
+        """Make lost and damaged files again by replaying the recorded ticks.
+
+        What a fed source was given is recorded nowhere else: such damage is `HistoryLost`, and
+        nothing is changed; so it is where the replay's digests are not the recorded ones.
+        """
+        return repair(self._engine, progress)
 
     # --- what it is ---
 

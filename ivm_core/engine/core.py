@@ -68,7 +68,7 @@ class Engine:
     ) -> None:
         """Open the flow at a location, or make one where there is nothing; `read_only`: neither."""
         self.history = History()
-        self.layout = Layout(root, self.history.rows_folder)
+        self.layout = Layout(root, self.history.rows_folder, self.history.has_rows)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self.by_difference = False
@@ -291,11 +291,13 @@ class Engine:
         pins: Mapping[str, dict[str, Any]] | None = None,
         hydrate: bool = False,
         altered: Iterable[ViewDefinition] = (),
+        number: int | None = None,
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
         `altered` are next definitions of views; all that reads those views is in the step too.
+        `number` is for the first tick of a replay that can't begin with tick 1.
         """
         started = time.perf_counter()
         self.begin_writing()
@@ -308,7 +310,7 @@ class Engine:
             tick = self.history.batches[batch_id]
             note = f"batch {batch_id} was taken by tick {tick} already"
             return summary_of(self.history, tick, notes=(note,))
-        tick = self.history.tick + 1
+        tick = number or self.history.tick + 1
         moment = self._logical_time(logical_time)
         notes: list[str] = []
         if pull or hydrate:

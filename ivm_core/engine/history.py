@@ -85,6 +85,11 @@ class History:
         body = self.commits.get(self.tick)
         return None if body is None else datetime.fromisoformat(body["logical_time"])
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every view and shared node has seen the newest tick."""
+        return all(state.upto == self.tick for state in self.states.values())
+
     def time_at(self, tick: int) -> datetime | None:
         """The logical time of a tick; None for tick 0."""
         body = self.commits.get(tick)
@@ -157,6 +162,11 @@ class History:
         """Where a view's rows are."""
         known = self.views.get(view)
         return view if known is None else known.rows_in
+
+    def has_rows(self, name: str) -> bool:
+        """Whether a tick has written rows of a source or view that are still there."""
+        state = self.states.get(name)
+        return bool(state.rows if state is not None else self.source_rows.get(name))
 
     def free_folder(self, name: str, *, for_shadow: bool = False) -> str:
         """A folder for a view that no view has or had; that of a shadow is no view's name."""

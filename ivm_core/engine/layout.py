@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ivm_core.model.errors import CorruptStore
 from ivm_core.model.names import SHARED_PREFIX, TICK, WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT
@@ -30,10 +31,19 @@ def ticked(schema: Schema) -> Schema:
 class Layout:
     """Opens traces by what they are for, each once."""
 
-    def __init__(self, root: Location, rows_folder: Callable[[str], str] = str) -> None:
-        """`root` is the flow's own location, `rows_folder` knows where the rows of a view are."""
+    def __init__(
+        self,
+        root: Location,
+        rows_folder: Callable[[str], str] = str,
+        has_rows: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        """`root` is the flow's own location, `rows_folder` knows where the rows of a view are.
+
+        `has_rows` knows of which sources and views there must be a trace: it was written to.
+        """
         self.root = root
         self._rows_folder = rows_folder
+        self._has_rows = has_rows
         self._open: dict[tuple[str, ...], Trace] = {}
 
     @property
@@ -57,13 +67,17 @@ class Layout:
         wanted = arrow_schema(weighted(schema))
         found = self._open.get(parts)
         if found is None or found.schema.names[:-1] != wanted.names:
+            self._refuse_lost(name, parts)
             found = Trace.open(self.root.child(*parts), wanted, key, widens=True)
             self._open[parts] = found
         return found
 
     def stage_rows(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a view, of a node inside it, or of a shared node."""
-        return self._trace((*self._folder(relation), "rows"), weighted(schema), key)
+        parts = (*self._folder(relation), "rows")
+        if parts not in self._open:
+            self._refuse_lost(relation, parts)
+        return self._trace(parts, weighted(schema), key)
 
     def rows_of(self, generation: Generation) -> Trace:
         """The rows of a view as it was, or is, defined."""
@@ -91,6 +105,10 @@ class Layout:
         for trace in self._open.values():
             trace.refresh()
 
+    def forget(self) -> None:
+        """Open every trace anew: their files were exchanged."""
+        self._open.clear()
+
     @property
     def traces(self) -> list[Trace]:
         """All traces that are open."""
@@ -102,6 +120,11 @@ class Layout:
             found = Trace.open(self.root.child(*parts), arrow_schema(schema), key)
             self._open[parts] = found
         return found
+
+    def _refuse_lost(self, name: str, parts: tuple[str, ...]) -> None:
+        """A trace that was written to is never made anew: it would be empty."""
+        if self._has_rows(name) and not self.root.child(*parts).exists("_delta_log"):
+            raise CorruptStore(f"the trace {'/'.join(parts)} of {name} is missing")
 
     def _folder(self, relation: str) -> tuple[str, ...]:
         return _parts(relation if "#" in relation else self._rows_folder(relation))

@@ -242,6 +242,22 @@ class Trace:
 
         Gives the columns asked for, all with `_weight` and `_tick` by default.
         """
+        while True:
+            try:
+                return self._read(committed, at, since, columns, where)
+            except CorruptStore:
+                # a writer may have put the files together since they were listed
+                if not self.refresh():
+                    raise
+
+    def _read(
+        self,
+        committed: Committed,
+        at: int | None,
+        since: int | None,
+        columns: Sequence[str] | None,
+        where: Limit | None,
+    ) -> pa.Table:
         wanted = list(columns) if columns is not None else self.schema.names
         files = self.files(committed, at, since)
         newest = committed.newest if at is None else at
