@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BY_KEY = "SELECT k, COUNT(*) AS n, SUM(x) AS s, MAX(x) AS m FROM facts GROUP BY k"
-LARGE = "SELECT id, k, x, 100 / (x - 13) AS q FROM facts WHERE x > "
+LARGE = "SELECT id, k, x, 100 / (x - 1013) AS q FROM facts WHERE x > "
 VIEWS = {
     "large": f"{LARGE}20",
     "totals": BY_KEY,
@@ -38,7 +38,7 @@ VIEWS = {
     "unnamed": "SELECT f.id FROM facts f WHERE NOT EXISTS (SELECT 1 FROM names n WHERE n.k = f.k)",
 }
 KEYS = ("a", "b", "c", "d", None)
-POISON = (-1, "a", 13)  # the view large divides by zero on it
+POISON = (-1, "a", 1013)  # the view large divides by zero on it
 Rows = dict[str, dict[Any, tuple[Any, ...]]]
 
 
