@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import contextmanager
 from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -24,6 +25,7 @@ from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.requiring import checked_requirement
+from ivm_core.engine.retention import Retention
 from ivm_core.engine.watching import Watch
 from ivm_core.model.errors import (
     ClosedFlow,
@@ -37,10 +39,11 @@ from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import parse_schema
 from ivm_core.model.types import FLOAT_KINDS
 from ivm_core.store.followed import FollowedTable
+from ivm_core.store.leases import Lease
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -415,6 +418,42 @@ class IncrementalFlow:
         """
         place = None if into is None else Location(into)
         return replay(self._engine, from_tick, to_tick, place, progress)
+
+    def set_retention(self, *, ticks: int | None = None, days: float | None = None) -> None:
+        """Say how many of the newest ticks, and of how many days, stay apart; nothing: all of them.
+
+        Where both are given, what either asks for stays. Older ticks are folded together, by
+        `compact` or by itself when it pays: `at=`, `since=` and `replay` then begin later, and no
+        digest changes. What a view that lags behind, a watch or a pin needs stays in any case.
+        """
+        retention = Retention.of(ticks, days)
+        engine = self._engine
+        engine.refresh()
+        if engine.history.retention != retention:
+            engine.append("retention", retention.body)
+
+    @property
+    def retention(self) -> tuple[int | None, float | None]:
+        """How many ticks, and of how many days, stay apart; None: all of them."""
+        engine = self._engine
+        engine.refresh()
+        return engine.history.retention.ticks, engine.history.retention.days
+
+    def compact(self) -> tuple[str, ...]:
+        """Fold now what the retention lets go of; says what was folded, and what is too large."""
+        done, large = self._engine.compact()
+        return (*done, *large)
+
+    @contextmanager
+    def pin(self, at: int | None = None) -> Iterator[int]:
+        """Keep a tick (default: the newest) and all later ones readable as long as this is open."""
+        engine = self._engine
+        tick = Reader(engine).checked(at, "at")
+        lease = Lease(engine.layout.root, tick)
+        try:
+            yield tick
+        finally:
+            lease.close()
 
     def verify(self) -> tuple[Damage, ...]:
         """Read every stored file: what is lost, cut off or changed, file by file.

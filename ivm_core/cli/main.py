@@ -10,7 +10,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.cli import check, explain, reading, repair, replay, status, tick
+from ivm_core.cli import check, compact, explain, reading, repair, replay, status, tick
 from ivm_core.cli.console import Console, ExitCode
 from ivm_core.model.errors import InternalError, IvmError, Refusal, UserError
 
@@ -70,6 +70,7 @@ COMMANDS = (
         reading.watch,
     ),
     Command("replay", replay.HELP, replay.EXAMPLES, replay.add_arguments, replay.run),
+    Command("compact", compact.HELP, compact.EXAMPLES, compact.add_arguments, compact.run),
     Command("repair", repair.HELP, repair.EXAMPLES, repair.add_arguments, repair.run),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
 )

@@ -27,6 +27,7 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
+from ivm_core.engine.retention import fold
 from ivm_core.engine.sharing import share
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
@@ -388,10 +389,20 @@ class Engine:
         programs = [self.catalog.program(name) for name in seen]
         try:
             maintain(self.layout, self.history, programs, self._writing())
+            _, large = fold(
+                self.layout, self.history, programs, self._writing(), only_if_it_pays=True
+            )
+            return tuple(large)
         except Exception as error:
             log.warning("compaction is left for later", exc_info=True)
             return (f"compaction is left for later: {type(error).__name__}: {error}",)
-        return ()
+
+    def compact(self) -> tuple[list[str], list[str]]:
+        """Fold all that the retention lets go of; what was folded, and what is too large."""
+        self.begin_writing()
+        seen = [name for name, state in self.history.states.items() if state.upto]
+        programs = [self.catalog.program(name) for name in seen]
+        return fold(self.layout, self.history, programs, self._writing(), only_if_it_pays=False)
 
     def _evaluate(
         self,

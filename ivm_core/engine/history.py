@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, ViewDefinition
+from ivm_core.engine.retention import Retention
 from ivm_core.model.errors import InternalError
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.store.trace_files import Committed
@@ -54,6 +55,11 @@ class History:
     """Folders of views and shared nodes, those that are gone too: none is used twice."""
     committed: Committed = field(default_factory=Committed)
     commits: dict[int, dict[str, Any]] = field(default_factory=dict)
+    committed_at: dict[int, datetime] = field(default_factory=dict)
+    """When ticks were committed, by the writer's clock; for retention alone."""
+    whole_ticks: list[int] = field(default_factory=list)
+    """Ticks after which no view lagged behind: a replay can begin with such a one."""
+    retention: Retention = field(default_factory=lambda: Retention())
     states: dict[str, ViewState] = field(default_factory=dict)
     source_digests: dict[str, str] = field(default_factory=dict)
     source_rows: dict[str, int] = field(default_factory=dict)
@@ -138,6 +144,8 @@ class History:
             self._forget_unread()
         elif entry.kind == "commit":
             self._commit(entry)
+        elif entry.kind == "retention":
+            self.retention = Retention.parse(entry.body)
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
 
@@ -291,6 +299,9 @@ class History:
             for altered in body["altered"].values():
                 self._swap(entry.tick, ViewDefinition.parse(altered))
             self._forget_unread()
+        self.committed_at[entry.tick] = datetime.fromisoformat(entry.at)
+        if self.is_whole:
+            self.whole_ticks.append(entry.tick)
 
 
 def with_key(found: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:

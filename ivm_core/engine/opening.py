@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 FIRST_COMMIT = "_delta_log/00000000000000000000.json"
-KNOWN = {"ticks", "sources", "views", "shared", "writer.lock"}
+KNOWN = {"ticks", "sources", "views", "shared", "readers", "writer.lock"}
 
 
 def open_log(layout: Layout) -> TickLog:

@@ -211,14 +211,19 @@ class Trace:
     def _check_reach(self, base: int, at: int | None, since: int | None) -> None:
         if at is not None and at < base:
             raise OutOfRange(
-                f"tick {at} of {self.location.name} is folded into the base",
+                f"tick {at} of {self._place} is folded into the base",
                 fix=f"the oldest tick that is kept is {base}",
             )
         if since is not None and since < base:
             raise OutOfRange(
-                f"changes since tick {since} of {self.location.name} are folded into the base",
+                f"changes since tick {since} of {self._place} are folded into the base",
                 fix=f"the oldest tick to go on from is {base}",
             )
+
+    @property
+    def _place(self) -> str:
+        """Enough of the location for people to know which trace it is."""
+        return "/".join(self.location.uri.rsplit("/", 3)[1:])
 
     @property
     def base_tick(self) -> int:
