@@ -25,12 +25,14 @@ from ivm_core.model.errors import (
     NotIncremental,
     OutOfRange,
     SourceReplaced,
+    SparkLost,
     SqlError,
     TickConflict,
     TickFailed,
     UnknownName,
     Unsupported,
     UserError,
+    WriteFailed,
     WrongThread,
 )
 
@@ -59,6 +61,7 @@ __all__ = [
     "Restored",
     "SourceReplaced",
     "SourceSummary",
+    "SparkLost",
     "SqlError",
     "StepSummary",
     "TickConflict",
@@ -68,5 +71,6 @@ __all__ = [
     "UserError",
     "ViewSummary",
     "WhyNot",
+    "WriteFailed",
     "WrongThread",
 ]

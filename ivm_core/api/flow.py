@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import contextmanager
 from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -30,9 +31,11 @@ from ivm_core.engine.metrics import DDL as METRIC_DDL
 from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
 from ivm_core.engine.reading import Reader
 from ivm_core.engine.renaming import rename_view
+from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.engine.restoring import Restored, restore
+from ivm_core.engine.retention import Retention
 from ivm_core.engine.watching import Watch
 from ivm_core.model.errors import (
     ClosedFlow,
@@ -46,10 +49,11 @@ from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import parse_schema
 from ivm_core.model.types import FLOAT_KINDS
 from ivm_core.store.followed import FollowedTable
+from ivm_core.store.leases import Lease
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.alter_report import AlterReport
     from ivm_core.engine.summary import StepSummary
     from ivm_core.model.schema import Schema
+    from ivm_core.store.verifying import Damage
 
 NO_KEYS = FLOAT_KINDS | {"ARRAY", "STRUCT"}
 P = ParamSpec("P")
@@ -431,9 +436,75 @@ class IncrementalFlow:
         self._engine.by_difference = on
 
     @_spark_left_alone
-    def replay(self, from_tick: int = 1, to_tick: int | None = None) -> Replay:
-        """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view."""
-        return replay(self._engine, from_tick, to_tick)
+    def replay(
+        self,
+        from_tick: int = 1,
+        to_tick: int | None = None,
+        *,
+        into: str | PathLike[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Replay:
+        """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view.
+
+        `into` is where: a directory that is kept as a flow of its own. A replay that was stopped,
+        and one of fewer ticks, is gone on with there; without it the replay is in a temporary
+        directory. `progress` is called with each tick and the last one. Others may tick meanwhile.
+        Ticks that are not there are `OutOfRange`, something else in `into` is a `UserError`.
+        """
+        place = None if into is None else Location(into)
+        return replay(self._engine, from_tick, to_tick, place, progress)
+
+    def set_retention(self, *, ticks: int | None = None, days: float | None = None) -> None:
+        """Say how many of the newest ticks, and of how many days, stay apart; nothing: all of them.
+
+        Where both are given, what either asks for stays. Older ticks are folded together, by
+        `compact` or by itself when it pays: `at=`, `since=` and `replay` then begin later, and no
+        digest changes. What a view that lags behind, a watch or a pin needs stays in any case.
+        """
+        retention = Retention.of(ticks, days)
+        engine = self._engine
+        engine.refresh()
+        if engine.history.retention != retention:
+            engine.append("retention", retention.body)
+
+    @property
+    def retention(self) -> tuple[int | None, float | None]:
+        """How many ticks, and of how many days, stay apart; None: all of them."""
+        engine = self._engine
+        engine.refresh()
+        return engine.history.retention.ticks, engine.history.retention.days
+
+    def compact(self) -> tuple[str, ...]:
+        """Fold now what the retention lets go of; says what was folded, and what is too large."""
+        done, large = self._engine.compact()
+        return (*done, *large)
+
+    @contextmanager
+    def pin(self, at: int | None = None) -> Iterator[int]:
+        """Keep a tick (default: the newest) and all later ones readable as long as this is open."""
+        engine = self._engine
+        tick = Reader(engine).checked(at, "at")
+        lease = Lease(engine.layout.root, tick)
+        try:
+            yield tick
+        finally:
+            lease.close()
+
+    def verify(self) -> tuple[Damage, ...]:
+        """Read every stored file: what is lost, cut off or changed, file by file.
+
+        Rows of sources and views are also compared with their recorded digests.
+        """
+        return verify(self._engine)
+
+    @_spark_left_alone
+    def repair(self, *, progress: Callable[[int, int], None] | None = None) -> Repair:
+        """Make lost and damaged files again by replaying the recorded ticks.
+
+        What a fed source was given is recorded nowhere else: such damage is `HistoryLost`, and
+        nothing is changed; so it is where the replay's digests are not the recorded ones.
+        """
+        return repair(self._engine, progress)
 
     # --- metrics ---
 

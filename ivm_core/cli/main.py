@@ -10,7 +10,18 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.cli import check, checkpoints, explain, metrics, reading, replay, status, tick
+from ivm_core.cli import (
+    check,
+    checkpoints,
+    compact,
+    explain,
+    metrics,
+    reading,
+    repair,
+    replay,
+    status,
+    tick,
+)
 from ivm_core.cli.console import Console, ExitCode
 from ivm_core.model.errors import InternalError, IvmError, Refusal, UserError
 
@@ -20,8 +31,8 @@ if TYPE_CHECKING:
 CODES = """\
 exit codes:
   0  done, and the answer is yes
-  1  done, and the answer is no: a replay differs, a file can't be registered, a view costs more
-     than its change (--why-not), a flow is behind (--up-to-date)
+  1  done, and the answer is no: a replay differs, a file can't be registered or is damaged, a
+     view costs more than its change (--why-not), a flow is behind (--up-to-date)
   2  the command line is wrong
   3  something given is wrong: a path, a name, a file, a batch, a tick that fails on its data
   4  legal SQL that is refused
@@ -85,6 +96,8 @@ COMMANDS = (
         checkpoints.add_restore_arguments,
         checkpoints.restore,
     ),
+    Command("compact", compact.HELP, compact.EXAMPLES, compact.add_arguments, compact.run),
+    Command("repair", repair.HELP, repair.EXAMPLES, repair.add_arguments, repair.run),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
 )
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ivm_core.cli.console import ExitCode
 from ivm_core.cli.flows import add_flow, open_flow
+from ivm_core.cli.json_values import to_json
 
 if TYPE_CHECKING:
     import argparse
 
     from ivm_core.cli.console import Console
-    from ivm_core.engine.replaying import Replay
+    from ivm_core.engine.replaying import Replay, ReplayedDelta
 
 HELP = "run the recorded ticks again elsewhere and compare; 1 where one differs"
 EXAMPLES = """\
@@ -31,22 +32,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to", type=int, dest="last", metavar="TICK", help="up to here (default: the newest)"
     )
 
+    parser.add_argument(
+        "--into", metavar="FOLDER", help="replay there and keep it; one that was stopped goes on"
+    )
+
 
 def run(options: argparse.Namespace, console: Console) -> ExitCode:
     """Replay."""
     with (
-        console.progress("replaying (starts Spark)"),
+        console.progress("replaying (starts Spark)") as progress,
         open_flow(options.flow) as flow,
     ):
-        replay = flow.replay(options.first, options.last)
+        replay = flow.replay(
+            options.first,
+            options.last,
+            into=options.into,
+            progress=lambda tick, last: progress.step(f"replaying tick {tick} of {last}"),
+        )
     content = {
         "format": 1,
         "equal": replay.equal,
-        "deltas": [{**asdict(each), "equal": each.equal} for each in replay.deltas],
-        "shared": [{**asdict(each), "equal": each.equal} for each in replay.shared],
+        "hydrated_at": replay.hydrated_at,
+        "deltas": [_content(each) for each in replay.deltas],
+        "shared": [_content(each) for each in replay.shared],
     }
     console.answer(_text(replay), content)
     return ExitCode.OK if replay.equal else ExitCode.NO
+
+
+def _content(each: ReplayedDelta) -> dict[str, Any]:
+    sample = [{name: to_json(value) for name, value in row.items()} for row in each.sample]
+    return {**asdict(each), "sample": sample, "equal": each.equal}
 
 
 def _text(replay: Replay) -> str:

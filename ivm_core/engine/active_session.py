@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from ivm_core.model.errors import SparkLost
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -20,10 +22,17 @@ def active_session_kept(otherwise: Callable[[], SparkSession | None]) -> Iterato
     before = SparkSession.getActiveSession()
     try:
         yield
-    finally:
-        session = before or otherwise()
-        if session is not None and SparkSession.getActiveSession() is not session:
-            _activate(session)
+    except SparkLost:
+        raise  # there are no sessions any more
+    except BaseException:
+        _put_back(before or otherwise())
+        raise
+    _put_back(before or otherwise())
+
+
+def _put_back(session: SparkSession | None) -> None:
+    if session is not None and SparkSession.getActiveSession() is not session:
+        _activate(session)
 
 
 def _activate(session: SparkSession) -> None:

@@ -28,19 +28,21 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
+from ivm_core.engine.retention import fold
 from ivm_core.engine.sharing import share
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.swapping import Difference, Swap
+from ivm_core.engine.unforeseen import unforeseen, unwritten
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
     DefinitionConflict,
     InternalError,
-    IvmError,
     LogicalTimeError,
+    SparkLost,
     TickConflict,
-    TickFailed,
     UserError,
+    WriteFailed,
 )
 from ivm_core.model.names import quote
 from ivm_core.store.location import Location
@@ -78,7 +80,7 @@ class Engine:
         With `log_at` its log is elsewhere, so that nobody else sees what it does.
         """
         self.history = History()
-        self.layout = Layout(root, self.history.rows_folder, log_at)
+        self.layout = Layout(root, self.history.rows_folder, self.history.has_rows, log_at)
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self._is_hidden = log_at is not None
@@ -95,6 +97,8 @@ class Engine:
         self._memories = Memories(self.layout, self.history)
         self._lock = WriterLock(root if log_at is None else log_at)
         self._epoch: int | None = None
+        self._failed: tuple[int, int] | None = None
+        """A tick and epoch that have failed, of which not even that could be written."""
         self.differences: dict[str, Difference] = {}
         """What the newest tick that changed definitions made of the rows of those views."""
 
@@ -246,13 +250,23 @@ class Engine:
         self.log.refresh()
         self.history.catch_up(self.log.entries)
         self.layout.refresh()
-        if self.history.pending is not None:
-            self._check_functions(self.history.pending.body["views"])
+        pending = self.history.pending
+        has_failed = pending is not None and (pending.tick, pending.epoch) == self._failed
+        if pending is not None and not has_failed:
+            self._check_functions(pending.body["views"])
         self._take_epoch()
-        if not self._is_hidden:
-            delete_unfinished(self.layout, self.log)
-        if self.history.pending is not None:
-            self._finish_killed(self.history.pending)
+        try:
+            if not self._is_hidden:
+                delete_unfinished(self.layout, self.log)
+            if pending is not None and has_failed:
+                self._append("abort", pending.tick, {"error": "its entries could not be written"})
+            elif pending is not None:
+                self._finish_killed(pending)
+        except OSError as error:
+            raise unwritten(error, self.layout.root) from error
+        finally:
+            if self.history.pending is not None:
+                self._epoch_is_spent()  # whoever writes next has to finish it first
         delete_leftovers(self.layout, self.history)
 
     def recover(self) -> None:
@@ -270,9 +284,12 @@ class Engine:
                     raise
 
     def _take_epoch(self) -> None:
-        epoch = self.history.epoch + 1
-        self._epoch = epoch
-        self._append("epoch", self.history.tick, {})
+        self._epoch = self.history.epoch + 1
+        try:
+            self._append("epoch", self.history.tick, {})
+        except BaseException:
+            self._epoch_is_spent()
+            raise
 
     def _append(self, kind: str, tick: int, body: Mapping[str, Any]) -> Entry:
         if self._epoch is None:
@@ -282,6 +299,8 @@ class Engine:
         except TickConflict:
             self.close()
             raise
+        except OSError as error:
+            raise unwritten(error, self.layout.root) from error
         self.history.catch_up([entry])
         return entry
 
@@ -305,12 +324,14 @@ class Engine:
         hydrate: bool = False,
         altered: Iterable[ViewDefinition] = (),
         dedup: Mapping[str, Any] | None = None,
+        number: int | None = None,
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
         `altered` are next definitions of views; all that reads those views is in the step too.
         `dedup` is given for a tick that is run again: what it took and dropped then.
+        `number` is for the first tick of a replay that can't begin with tick 1.
         """
         started = time.perf_counter()
         self.begin_writing()
@@ -323,7 +344,7 @@ class Engine:
             tick = self.history.batches[batch_id]
             note = f"batch {batch_id} was taken by tick {tick} already"
             return summary_of(self.history, tick, notes=(note,))
-        tick = self.history.tick + 1
+        tick = number or self.history.tick + 1
         moment = self._logical_time(logical_time)
         notes: list[str] = []
         if pull or hydrate:
@@ -338,7 +359,7 @@ class Engine:
             intent = {
                 "logical_time": moment.isoformat(),
                 "pins": {**self.history.pins, **(pins or {})},
-                "staged": {name: change.count for name, change in staged.items() if change},
+                "staged": {name: each.count if each else 0 for name, each in staged.items()},
                 "views": [nexts[v].kept_in if v in nexts else v for v in selected],
                 "batch_id": batch_id,
                 "notes": [*notes, *deduplication.notes],
@@ -346,9 +367,14 @@ class Engine:
                 **({"altered": {name: each.body for name, each in nexts.items()}} if nexts else {}),
             }
             self._append("intent", tick, intent)
-        except BaseException:
+        except BaseException as error:
             if staging.has_written:
                 self._epoch_is_spent()
+            if self._has_lost_spark(error):
+                self.close()
+                raise SparkLost(f"Spark ended before tick {tick} began: {error}") from error
+            if isinstance(error, OSError):
+                raise unwritten(error, self.layout.root) from error
             raise
         return self._finish(tick, intent, staged, started)
 
@@ -376,9 +402,18 @@ class Engine:
         try:
             with self.catalog.drafting(nexts):
                 self._evaluate(tick, intent, staged, nexts, started, recovered=recovered)
-        except BaseException:
+        except BaseException as error:
             if self.history.pending is not None:
+                if isinstance(error, WriteFailed) and not recovered:
+                    self._give_up(tick)
                 self._epoch_is_spent()  # and the next write begins by finishing this tick
+            if isinstance(error, TickConflict):
+                raise TickConflict(
+                    f"another writer has taken over in the middle of tick {tick}",
+                    error.where,
+                    f"that writer finishes tick {tick} with the changes that were given to it: "
+                    "don't give them again; go on with flow.tick() once it is done",
+                ) from error
             raise
         notes = self._maintained()
         duration = (time.perf_counter() - started) * 1000
@@ -392,10 +427,20 @@ class Engine:
         try:
             maintain(self.layout, self.history, programs, self._writing())
             self._memories.fold()
+            _, large = fold(
+                self.layout, self.history, programs, self._writing(), only_if_it_pays=True
+            )
+            return tuple(large)
         except Exception as error:
             log.warning("compaction is left for later", exc_info=True)
             return (f"compaction is left for later: {type(error).__name__}: {error}",)
-        return ()
+
+    def compact(self) -> tuple[list[str], list[str]]:
+        """Fold all that the retention lets go of; what was folded, and what is too large."""
+        self.begin_writing()
+        seen = [name for name, state in self.history.states.items() if state.upto]
+        programs = [self.catalog.program(name) for name in seen]
+        return fold(self.layout, self.history, programs, self._writing(), only_if_it_pays=False)
 
     def _evaluate(
         self,
@@ -422,17 +467,23 @@ class Engine:
         prepared = time.perf_counter()
         results: dict[str, ViewResult] = {}
         ways: dict[str, str] = {}
+        told: Exception | None = None
         try:
             self._pull(relations, intent, ways)
             tasks = {name: self._task(name, relations, nexts.get(name)) for name in names}
             results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
-            self._abort(tick, error)
-            if isinstance(error, IvmError):
+            told = unforeseen(error, self.layout.root)
+            if self._has_lost_spark(error):
+                self.close()
+                told = SparkLost(f"Spark ended in the middle of tick {tick}: {error}")
+            elif not (recovered and isinstance(told, WriteFailed)):
+                self._abort(tick, error)
+            if told is error:
                 raise
-            raise _unforeseen(error) from error
+            raise told from error
         finally:
-            if self._gears is not None:
+            if self._gears is not None and not isinstance(told, SparkLost):
                 self._gears.release()
         evaluated = time.perf_counter()
         body = certificate(
@@ -445,7 +496,7 @@ class Engine:
             ways=ways,
             statements=(self._gears.statements if self._gears else 0) - statements,
             # what was staged, the intent and this very entry are commits too
-            commits=self.layout.commits - commits + len(intent["staged"]) + 2,
+            commits=self.layout.commits - commits + sum(map(bool, intent["staged"].values())) + 2,
             phases={
                 "prepare": (prepared - started) * 1000,
                 "evaluate": (evaluated - prepared) * 1000,
@@ -531,6 +582,22 @@ class Engine:
         self._append("abort", tick, {"error": str(what)[:2000]})
         self._epoch_is_spent()
 
+    def _give_up(self, tick: int) -> None:
+        """Record that a tick has failed, now or with the next write."""
+        epoch = self._epoch
+        try:
+            self._append("abort", tick, {"error": "its entries could not be written"})
+        except WriteFailed:
+            self._failed = None if epoch is None else (tick, epoch)
+
+    def _has_lost_spark(self, error: BaseException) -> bool:
+        """Whether Spark is what failed: then it doesn't answer any more."""
+        if not isinstance(error, Exception) or self._gears is None:
+            return False
+        if isinstance(error, TickConflict | WriteFailed):
+            return False
+        return isinstance(error, ConnectionError) or not self._gears.is_alive
+
     def _epoch_is_spent(self) -> None:
         """Leftovers of this attempt must never count: the next write takes another epoch."""
         self._epoch = None
@@ -576,14 +643,6 @@ class Engine:
 def _declared(sql: str, require: str) -> str:
     """A declaration as a conflict shows it."""
     return f"{sql}\nrequire={require!r}" if require else sql
-
-
-def _unforeseen(error: Exception) -> IvmError:
-    """What is not an error of ours, as one."""
-    what = f"{type(error).__name__}: {error}"
-    if isinstance(error, OSError | PySparkException):
-        return TickFailed(f"the tick can't be evaluated: {what}", cause=type(error).__name__)
-    return InternalError(f"a tick ended with {what}")
 
 
 def _active_spark() -> SparkSession | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -296,6 +297,19 @@ class Gears:
     def frame_in(self, session: SparkSession, rows: Rows) -> DataFrame:
         """A frame of bound rows in one of the sessions."""
         return self._frame(session, rows)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether Spark still answers a thread that has never asked it anything."""
+
+        def ask() -> bool:
+            try:
+                return bool(self.spark.version)
+            except Exception:  # py4j's, a socket's, gRPC's: whatever it is, nobody answers
+                return False
+
+        with ThreadPoolExecutor(1) as fresh:
+            return fresh.submit(ask).result()
 
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""

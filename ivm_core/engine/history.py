@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, ViewDefinition
+from ivm_core.engine.retention import Retention
 from ivm_core.frontend.sql_functions import SqlFunction
 from ivm_core.model.errors import InternalError
 from ivm_core.model.schema import Schema, parse_schema
@@ -72,6 +73,11 @@ class History:
     """Folders of views and shared nodes, those that are gone too: none is used twice."""
     committed: Committed = field(default_factory=Committed)
     commits: dict[int, dict[str, Any]] = field(default_factory=dict)
+    committed_at: dict[int, datetime] = field(default_factory=dict)
+    """When ticks were committed, by the writer's clock; for retention alone."""
+    whole_ticks: list[int] = field(default_factory=list)
+    """Ticks after which no view lagged behind: a replay can begin with such a one."""
+    retention: Retention = field(default_factory=lambda: Retention())
     states: dict[str, ViewState] = field(default_factory=dict)
     source_digests: dict[str, str] = field(default_factory=dict)
     source_rows: dict[str, int] = field(default_factory=dict)
@@ -104,6 +110,11 @@ class History:
         """The logical time of the newest tick."""
         body = self.commits.get(self.tick)
         return None if body is None else datetime.fromisoformat(body["logical_time"])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every view and shared node has seen the newest tick."""
+        return all(state.upto == self.tick for state in self.states.values())
 
     def time_at(self, tick: int) -> datetime | None:
         """The logical time of a tick; None for tick 0."""
@@ -156,6 +167,8 @@ class History:
             self._forget_unread()
         elif entry.kind == "commit":
             self._commit(entry)
+        elif entry.kind == "retention":
+            self.retention = Retention.parse(entry.body)
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
 
@@ -180,6 +193,11 @@ class History:
         """Where a view's rows are."""
         known = self.views.get(view)
         return view if known is None else known.rows_in
+
+    def has_rows(self, name: str) -> bool:
+        """Whether a tick has written rows of a source or view that are still there."""
+        state = self.states.get(name)
+        return bool(state.rows if state is not None else self.source_rows.get(name))
 
     def free_folder(self, name: str, *, for_shadow: bool = False) -> str:
         """A folder for a view that no view has or had; that of a shadow is no view's name."""
@@ -310,6 +328,9 @@ class History:
             for altered in body["altered"].values():
                 self._swap(entry.tick, ViewDefinition.parse(altered))
             self._forget_unread()
+        self.committed_at[entry.tick] = datetime.fromisoformat(entry.at)
+        if self.is_whole:
+            self.whole_ticks.append(entry.tick)
 
 
 def with_key(found: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ivm_core.model.errors import CorruptStore
 from ivm_core.model.names import SHARED_PREFIX, TICK, WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT
@@ -38,21 +39,34 @@ class Layout:
         self,
         root: Location,
         rows_folder: Callable[[str], str] = str,
+        has_rows: Callable[[str], bool] = lambda name: False,
         log: Location | None = None,
     ) -> None:
         """`root` is the flow's own location, `rows_folder` knows where the rows of a view are.
 
-        `log` is the tick log, if that is not in its usual place.
+        `has_rows` knows of which sources and views there must be a trace: it was written to. `log`
+        is the tick log, if that is not in its usual place.
         """
         self.root = root
         self.log = log or root.child("ticks")
         """Where the tick log is."""
         self._rows_folder = rows_folder
+        self._has_rows = has_rows
         self._open: dict[tuple[str, ...], Trace] = {}
 
     def has_source_rows(self, name: str) -> bool:
         """Whether anything was ever pushed into a fed source."""
         return self.root.child("sources", name.casefold(), "rows").exists("_delta_log")
+
+    @property
+    def views(self) -> Location:
+        """Where the folders of views are."""
+        return self.root.child("views")
+
+    @property
+    def shared(self) -> Location:
+        """Where the folders of shared nodes are."""
+        return self.root.child("shared")
 
     def source_rows(self, name: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a fed source."""
@@ -60,13 +74,17 @@ class Layout:
         wanted = arrow_schema(weighted(schema))
         found = self._open.get(parts)
         if found is None or found.schema.names[:-1] != wanted.names:
+            self._refuse_lost(name, parts)
             found = Trace.open(self.root.child(*parts), wanted, key, widens=True)
             self._open[parts] = found
         return found
 
     def stage_rows(self, relation: str, schema: Schema, key: Sequence[str] = ()) -> Trace:
         """The rows of a view, of a node inside it, or of a shared node."""
-        return self._trace((*self._folder(relation), "rows"), weighted(schema), key)
+        parts = (*self._folder(relation), "rows")
+        if parts not in self._open:
+            self._refuse_lost(relation, parts)
+        return self._trace(parts, weighted(schema), key)
 
     def rows_of(self, generation: Generation) -> Trace:
         """The rows of a view as it was, or is, defined."""
@@ -94,6 +112,10 @@ class Layout:
         for trace in self._open.values():
             trace.refresh()
 
+    def forget(self) -> None:
+        """Open every trace anew: their files were exchanged."""
+        self._open.clear()
+
     @property
     def traces(self) -> list[Trace]:
         """All traces that are open."""
@@ -105,6 +127,11 @@ class Layout:
             found = Trace.open(self.root.child(*parts), arrow_schema(schema), key)
             self._open[parts] = found
         return found
+
+    def _refuse_lost(self, name: str, parts: tuple[str, ...]) -> None:
+        """A trace that was written to is never made anew: it would be empty."""
+        if self._has_rows(name) and not self.root.child(*parts).exists("_delta_log"):
+            raise CorruptStore(f"the trace {'/'.join(parts)} of {name} is missing")
 
     def _folder(self, relation: str) -> tuple[str, ...]:
         return _parts(relation if "#" in relation else self._rows_folder(relation))

@@ -1,4 +1,4 @@
-"""What nobody needs any more: of views dropped or swapped away, of restores that were killed."""
+"""What nobody needs any more: of views dropped or swapped away, of nodes, of killed restores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.engine.layout import FOLDERS
 from ivm_core.engine.opening import RESTORING
+from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.store.faults import fault_point
 
 if TYPE_CHECKING:
@@ -22,21 +23,26 @@ def delete_leftovers(layout: Layout, history: History) -> list[str]:
     rows = {each.folder.casefold() for found in history.generations.values() for each in found}
     nodes = {view.kept_in.casefold() for view in history.views.values()}
     shared = {node.casefold() for node in history.shared}
-    rows, nodes = rows | shared, nodes | shared
     deleted = []
     for folder in sorted(history.folders):
-        if folder in rows and folder in nodes:
+        if folder.startswith(SHARED_PREFIX):
+            inside, keeps_rows, keeps_nodes = layout.shared, folder in shared, folder in shared
+            folder = folder.removeprefix(SHARED_PREFIX)
+        else:
+            inside, keeps_rows, keeps_nodes = layout.views, folder in rows, folder in nodes
+        if keeps_rows and keeps_nodes:
             continue
-        root = layout.root.child("views")
-        for entry in root.list(folder):
+        for entry in inside.list(folder):
             is_rows = entry.path.rsplit("/", 1)[-1] == "rows"
-            if folder in (rows if is_rows else nodes):
+            if keeps_rows if is_rows else keeps_nodes:
                 continue
+            fault_point("before:views.leftovers")
             try:
-                root.delete(entry.path)
+                inside.delete(entry.path)
             except OSError as error:
                 log.warning("%s is left for later: %s", entry.path, error)
             else:
+                fault_point("after:views.leftovers")
                 deleted.append(entry.path)
     return deleted
 

@@ -1,30 +1,41 @@
-"""Replay: the recorded ticks once more, elsewhere, digest by digest."""
+"""Replay: the recorded ticks once more, in a flow of their own, digest by digest.
+
+The shadow has the definitions and ticks of the flow in the order of its log, and nothing else. So
+one that was stopped is gone on with: what it has is compared, what it lacks is ticked. Where old
+ticks are folded together, it begins with a hydration at the first tick that is whole.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ivm_core.engine.definitions import FED, ViewDefinition
 from ivm_core.engine.functions import Functions
-from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed
+from ivm_core.engine.history import History
+from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed, UserError
 from ivm_core.model.names import SHARED_PREFIX, WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.bound_batch import BoundBatch
+from ivm_core.operators.netting import net
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable, Mapping, Sequence
 
     from ivm_core.engine.core import Engine
     from ivm_core.store.ticklog import Entry
 
+    Progress = Callable[[int, int], None]
+
 DEFINING = ("source", "function", "shared", "view", "text", "columns", "drop", "rename")
 """Entries of the tick log that say what the flow is made of."""
+SHOWN = 20
 
 
 class RowsOf(Protocol):
@@ -46,6 +57,8 @@ class ReplayedDelta:
     replayed_state: str
     problem: str = ""
     """Why the tick can't be repeated; then nothing after it can be."""
+    sample: tuple[dict[str, object], ...] = ()
+    """Of the first difference some rows; `_weight` is positive where only the record has them."""
 
     @property
     def equal(self) -> bool:
@@ -61,6 +74,8 @@ class Replay:
     deltas: tuple[ReplayedDelta, ...]
     shared: tuple[ReplayedDelta, ...] = ()
     """The same of nodes that several views read."""
+    hydrated_at: int = 0
+    """The tick whose state the replay began with; 0 where it has all ticks from the first on."""
 
     @property
     def equal(self) -> bool:
@@ -75,8 +90,17 @@ class Replay:
         return next((each for each in found if not each.equal), None)
 
 
-def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
-    """Run ticks 1 … to_tick in a flow of its own; report those from `from_tick` on."""
+def replay(
+    engine: Engine,
+    from_tick: int,
+    to_tick: int | None,
+    into: Location | None = None,
+    progress: Progress | None = None,
+) -> Replay:
+    """Run the ticks up to `to_tick` in a flow of its own; report those from `from_tick` on.
+
+    That flow is `into`, which may have some of them already, or one that is deleted again.
+    """
     engine.refresh()
     newest = engine.history.tick
     last = newest if to_tick is None else to_tick
@@ -86,33 +110,190 @@ def replay(engine: Engine, from_tick: int, to_tick: int | None) -> Replay:
             where="replay",
             fix=f"give ticks from 1 to {newest}",
         )
+    if into is not None:
+        return _replay_into(engine, into, from_tick, last, progress)
     with tempfile.TemporaryDirectory(prefix="tideview-replay-") as folder:
-        shadow = type(engine)(Location(folder), engine.gears.spark)
-        shadow.functions = Functions(engine.functions.python, shadow.history.functions)
-        try:
-            found = _replayed(engine, shadow, from_tick, last)
-            return Replay(
-                tuple(each for each in found if not each.view.startswith(SHARED_PREFIX)),
-                tuple(each for each in found if each.view.startswith(SHARED_PREFIX)),
+        return _replay_into(engine, Location(folder), from_tick, last, progress)
+
+
+def _replay_into(
+    engine: Engine, into: Location, first: int, last: int, progress: Progress | None
+) -> Replay:
+    if into == engine.layout.root:
+        raise UserError("a flow can't be replayed into itself", where="into=")
+    shadow = type(engine)(into, engine.gears.spark)
+    shadow.functions = Functions(engine.functions.python, shadow.history.functions)
+    try:
+        shadow.recover()
+        found = Replaying(engine, shadow, first, last, progress)
+        found.run()
+        return Replay(
+            tuple(each for each in found.deltas if not each.view.startswith(SHARED_PREFIX)),
+            tuple(each for each in found.deltas if each.view.startswith(SHARED_PREFIX)),
+            found.start,
+        )
+    finally:
+        shadow.close()
+
+
+class Replaying:
+    """One replay under way."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        shadow: Engine,
+        first: int,
+        last: int,
+        progress: Progress | None = None,
+    ) -> None:
+        """Ticks up to `last` are run in the shadow, those from `first` on compared."""
+        self._engine = engine
+        self._shadow = shadow
+        self._first = first
+        self._last = last
+        self._progress = progress
+        self._has = [entry for entry in shadow.log.entries if _is_told(entry, last)]
+        self.start = first_whole_tick(engine)
+        self.deltas: list[ReplayedDelta] = []
+
+    def run(self) -> None:
+        """Do what the shadow lacks; `UserError` where it is of another flow."""
+        if self.start > self._last:
+            raise OutOfRange(
+                f"ticks up to {self.start} are folded together",
+                where="replay",
+                fix=f"give ticks from {self.start} to {self._engine.history.tick}",
             )
-        finally:
-            shadow.close()
+        entries = list(self._engine.log.entries)
+        if self.start:
+            entries = self._hydrated(entries)
+        for entry in entries:
+            if not _is_told(entry, self._last):
+                continue
+            if self._has:
+                self._check_same(entry)
+            elif entry.kind in DEFINING:
+                self._shadow.append(entry.kind, entry.body)
+            elif not self._tick(entry):
+                return
 
+    def _hydrated(self, entries: list[Entry]) -> list[Entry]:
+        """Begin with the state of a tick; gives back what comes after it."""
+        at = next(e.seq for e in entries if e.kind == "commit" and e.tick == self.start)
+        then = History()
+        then.catch_up(entries[: at + 1])
+        told: list[tuple[str, Mapping[str, Any]]] = [
+            *(("source", each.body) for each in then.sources.values()),
+            *(("function", each.entry) for each in then.functions.values()),
+            *(("shared", each.body) for each in then.shared.values()),
+            *(("view", each.body) for each in then.views.values()),
+        ]
+        for kind, body in told:
+            if not self._has:
+                self._shadow.append(kind, body)
+            elif self._has.pop(0).body != body:
+                raise self._another()
+        commit = entries[at]
+        if self._has:
+            self._check_same(commit, only_state=True)
+        else:
+            batches = self._state(list(then.sources), self.start)
+            moment = datetime.fromisoformat(commit.body["logical_time"])
+            self._shadow.tick(
+                batches,
+                pull=False,
+                logical_time=moment,
+                pins=then.pins,
+                dedup={},
+                number=self.start,
+            )
+            self._compare(commit, self._shadow.history.commits[self.start], only_state=True)
+        return entries[at + 1 :]
 
-def _replayed(engine: Engine, shadow: Engine, first: int, last: int) -> list[ReplayedDelta]:
-    found: list[ReplayedDelta] = []
-    rows_of = _RowsOfFlow(engine)
-    for entry in engine.log.entries:
-        if entry.kind in DEFINING:
-            shadow.append(entry.kind, entry.body)
-        elif entry.kind == "commit" and entry.tick <= last:
-            try:
-                replay_tick(shadow, entry, rows_of)
-            except (ConstraintViolation, TickFailed) as error:
-                return found + _unrepeatable(entry, error)
-            if entry.tick >= first:
-                found += _compared(entry, shadow)
-    return found
+    def _check_same(self, recorded: Entry, *, only_state: bool = False) -> None:
+        """Take the next entry that the shadow has already for a recorded one."""
+        shadowed = self._has.pop(0)
+        is_same = recorded.kind == shadowed.kind and recorded.tick == shadowed.tick
+        if recorded.kind in DEFINING:
+            is_same = recorded.kind == shadowed.kind and recorded.body == shadowed.body
+        if not is_same:
+            raise self._another()
+        if recorded.kind == "commit":
+            self._compare(recorded, shadowed.body, only_state=only_state)
+
+    def _another(self) -> UserError:
+        return UserError(
+            "what is there is no replay of this flow",
+            where=f"into={self._shadow.layout.root.uri!r}",
+            fix="give an empty or new directory, or one that this flow was replayed into",
+        )
+
+    def _tick(self, entry: Entry) -> bool:
+        if self._progress is not None:
+            self._progress(entry.tick, self._last)
+        try:
+            replay_tick(self._shadow, entry, _RowsOfFlow(self._engine))
+        except (ConstraintViolation, TickFailed) as error:
+            self.deltas += _unrepeatable(entry, error)
+            return False
+        self._compare(entry, self._shadow.history.commits[entry.tick])
+        return True
+
+    def _state(self, names: list[str], tick: int) -> dict[str, BoundBatch]:
+        """What fed sources had at a tick."""
+        batches = {}
+        for name in names:
+            source = self._shadow.history.sources[name]  # with the columns that it had then
+            if source.kind != FED:
+                continue
+            now = self._engine.history.sources[name]
+            trace = self._engine.layout.source_rows(name, now.schema, now.primary_key)
+            columns = [*source.schema.names, WEIGHT]
+            rows = trace.read(self._engine.history.committed, tick, None, columns)
+            rows = net(rows.cast(arrow_schema(source.schema, weight=True)), source.schema)
+            batches[name] = BoundBatch(name, source.schema, source.primary_key, rows)
+        return batches
+
+    def _compare(
+        self, entry: Entry, replayed: Mapping[str, Any], *, only_state: bool = False
+    ) -> None:
+        """Put the digests of a tick side by side; of the first difference rows too."""
+        if entry.tick < self._first:
+            return
+        again = _evaluated(replayed)
+        for name, view in _evaluated(entry.body).items():
+            delta = "state_digest" if only_state else "digest"
+            found = ReplayedDelta(
+                entry.tick,
+                name,
+                view[delta],
+                again[name][delta],
+                view["state_digest"],
+                again[name]["state_digest"],
+            )
+            if not found.equal and all(each.equal for each in self.deltas):
+                found = replace(found, sample=self._sample(name, entry.tick))
+            self.deltas.append(found)
+
+    def _sample(self, name: str, tick: int) -> tuple[dict[str, object], ...]:
+        """Rows in which the recorded and the replayed delta, or else the states, differ."""
+        engine, shadow = self._engine, self._shadow
+        if name not in engine.history.generations or name not in shadow.history.generations:
+            return ()  # it is gone or renamed by now, or a node
+        generation = engine.history.generation(name, tick)
+        kept = (engine.layout.rows_of(generation), engine.history.committed)
+        again = shadow.layout.rows_of(shadow.history.generation(name, tick))
+        names = [*generation.schema.names, WEIGHT]
+        for since in (tick - 1, None):
+            ours = kept[0].read(kept[1], tick, since, names)
+            theirs = again.read(shadow.history.committed, tick, since, names)
+            negated = pc.negate(theirs[WEIGHT])
+            theirs = theirs.set_column(theirs.column_names.index(WEIGHT), WEIGHT, negated)
+            rows = net(pa.concat_tables([ours, theirs]), generation.schema)
+            if rows.num_rows:
+                return tuple(rows.slice(0, SHOWN).to_pylist())
+        return ()
 
 
 def replay_tick(shadow: Engine, entry: Entry, rows_of: RowsOf) -> None:
@@ -152,25 +333,37 @@ class _RowsOfFlow:
         return trace.read(engine.history.committed, tick, tick - 1, columns)
 
 
+def first_whole_tick(engine: Engine) -> int:
+    """The tick that a replay has to begin with: 0, or one at which nothing lags behind."""
+    bases = [
+        engine.layout.source_rows(each.name, each.schema, each.primary_key).base_tick
+        for each in engine.history.sources.values()
+        if each.kind == FED
+    ]
+    base = max(bases, default=0)
+    if not base:
+        return 0
+    then = History()
+    for entry in engine.log.entries:
+        then.catch_up([entry])
+        if entry.kind == "commit" and entry.tick >= base and then.is_whole:
+            return entry.tick
+    raise OutOfRange(
+        "there is no tick that a replay could begin with: some view always lags behind",
+        where="replay",
+        fix="tick all views once: flow.tick()",
+    )
+
+
+def _is_told(entry: Entry, last: int) -> bool:
+    """Whether a replay up to a tick has the entry."""
+    return entry.kind in DEFINING or (entry.kind == "commit" and entry.tick <= last)
+
+
 def _unrepeatable(entry: Entry, error: ConstraintViolation | TickFailed) -> list[ReplayedDelta]:
     """Every delta of a tick whose recorded batches are refused, or that fails, when repeated."""
     return [
         ReplayedDelta(entry.tick, name, view["digest"], "", view["state_digest"], "", error.what)
-        for name, view in _evaluated(entry.body).items()
-    ]
-
-
-def _compared(entry: Entry, shadow: Engine) -> list[ReplayedDelta]:
-    again = _evaluated(shadow.history.commits[entry.tick])
-    return [
-        ReplayedDelta(
-            entry.tick,
-            name,
-            view["digest"],
-            again[name]["digest"],
-            view["state_digest"],
-            again[name]["state_digest"],
-        )
         for name, view in _evaluated(entry.body).items()
     ]
 

@@ -10,6 +10,7 @@ from ivm_core.engine.reading import Reader
 from ivm_core.model.errors import UserError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.netting import net
+from ivm_core.store.leases import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,7 @@ class Watch(Generic[B]):
         self._reader.same_columns_since(self.view, self.since)
         self._wait = wait
         self._batch = batch
+        self._lease = _lease(engine, self.since)
 
     def __iter__(self) -> Watch[B]:
         return self
@@ -65,6 +67,10 @@ class Watch(Generic[B]):
                 tick = self.since + 1
                 table = self._changes(tick)
                 self.since = tick
+                if self._lease is None:
+                    self._lease = _lease(self._engine, tick)
+                else:
+                    self._lease.move(tick)
                 if table.num_rows:
                     return tick, self._batch(table)
             if deadline is not None and time.monotonic() >= deadline:
@@ -77,3 +83,8 @@ class Watch(Generic[B]):
         names = [*schema.names, WEIGHT]
         rows = trace.read(self._engine.history.committed, tick, tick - 1, names)
         return net(rows, schema)
+
+
+def _lease(engine: Engine, tick: int) -> Lease | None:
+    """A claim on all after a tick, where ticks are folded at all."""
+    return None if engine.history.retention.keeps_all else Lease(engine.layout.root, tick)

@@ -157,7 +157,7 @@ class ConstraintViolation(UserError):
 
 
 class TickConflict(UserError):
-    """Another writer has this flow; nothing of this tick was applied."""
+    """Another writer has this flow; nothing was done, or `fix` says that the tick had begun."""
 
     default_fix = "let one process write to a flow at a time; reopen the flow to continue after it"
 
@@ -186,6 +186,18 @@ class TickFailed(UserError):
     def __str__(self) -> str:
         """All parts as readable lines."""
         return _text(self.what, where=self.where, row=self.row, cause=self.cause, fix=self.fix)
+
+
+class WriteFailed(UserError):
+    """The flow's place doesn't take what is to be written: it is full, or not to be written to."""
+
+    default_fix = "make room, or let the place be written to; then do the same again"
+
+
+class SparkLost(UserError):
+    """Spark ended in the middle of something; what had begun is finished by the next start."""
+
+    default_fix = "open the flow again in a new process: that finishes the tick if it had begun"
 
 
 class NotAFlow(UserError):

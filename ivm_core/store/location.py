@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from pyarrow import fs as arrow_fs
 from ivm_core.model.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,17 @@ class Location:
             os.makedirs(os.path.dirname(full), exist_ok=True)
             return open(full, "wb")
         return pa.PythonFile(_ObjectOutput(self._target, self.storage_options, relative), "wb")
+
+    @contextmanager
+    def writing(self, relative: str) -> Iterator[BinaryIO | pa.NativeFile]:
+        """As `open_output`, in a `with` that leaves no part of a file where writing it fails."""
+        try:
+            with self.open_output(relative) as stream:
+                yield stream
+        except OSError:
+            with suppress(OSError):
+                self.delete(relative)
+            raise
 
     def open_input(self, relative: str) -> pa.NativeFile:
         """The file for random access; `FileNotFoundError` where there is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import uuid
 from contextlib import suppress
@@ -50,6 +51,7 @@ OWN_PROPERTIES = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": str(CHECKPOINT_EVERY),
 }
+log = logging.getLogger(__name__)
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
@@ -87,7 +89,7 @@ class OwnedTable:
             )
         except DeltaError as error:
             if not cls.is_there(location):
-                raise
+                raise OSError(errno.EIO, f"a table can't be made: {error}", location.uri) from error
             raise VersionTaken(f"there is a table at {location.uri}") from error
         fault_point("after:table.create")
         return cls(location, table)
@@ -180,6 +182,10 @@ class OwnedTable:
             if lacking:
                 table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
         except (CommitFailedError, DeltaError) as error:
+            if _open(self.location).version() == table.version():
+                raise OSError(
+                    errno.EIO, f"columns can't be added: {error}", self.location.uri
+                ) from error
             raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
         fault_point("after:table.columns")
         self._load(_open(self.location))
@@ -198,11 +204,20 @@ class OwnedTable:
     def _checkpoint(self) -> None:
         """Write Delta's checkpoint of this version, so that opening stays fast."""
         path = f"{LOG}/{self.version:020d}.checkpoint.parquet"
-        if not self.location.exists(path):
+        if self.location.exists(path):
+            return
+        try:
+            fault_point("before:table.checkpoint")
             table = _open(self.location)
             table.create_checkpoint()
-            if not self.location.is_local:
-                self._table = table
+            fault_point("after:table.checkpoint")
+        except (DeltaError, OSError) as error:
+            log.warning(
+                "%s has no checkpoint of version %s: %s", self.location, self.version, error
+            )
+            return
+        if not self.location.is_local:
+            self._table = table
 
     def _link(
         self,
@@ -213,9 +228,11 @@ class OwnedTable:
     ) -> None:
         final = self.location.resolve(f"{LOG}/{version_file(self.version + 1)}")
         draft = self.location.resolve(f"{LOG}/.{uuid.uuid4().hex}.draft")
-        with open(draft, "w", encoding="utf-8") as stream:
-            stream.write(commit_text(add, remove, data_change, note))
+        fault_point("before:table.draft")
         try:
+            with open(draft, "w", encoding="utf-8") as stream:
+                stream.write(commit_text(add, remove, data_change, note))
+            fault_point("after:table.draft")
             os.link(draft, final)
         except FileExistsError as error:
             raise VersionTaken(f"version {self.version + 1} of {self.location.uri}") from error
@@ -224,7 +241,7 @@ class OwnedTable:
                 raise
             self._transact(add, remove, data_change, note)
         finally:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # it is linked by now, or never will be
                 os.unlink(draft)
 
     def _transact(

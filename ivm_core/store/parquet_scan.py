@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,13 +23,13 @@ from ivm_core.model.errors import CorruptStore
 from ivm_core.store.row_groups import ColumnRange, groups_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ivm_core.store.limit import Limit
     from ivm_core.store.location import Location
 
 _ROWS_AT_A_TIME = 1 << 17
-Piece: TypeAlias = "tuple[parquet.ParquetFile, list[int]]"
+Piece: TypeAlias = "tuple[str, parquet.ParquetFile, list[int]]"
 
 
 class ParquetScan:
@@ -51,12 +52,9 @@ class ParquetScan:
         """
         wanted = pa.schema([self._schema.field(name) for name in columns])
         limit = where.fitted(self._schema) if where else None
-        try:
-            pieces = [piece for path in paths for piece in self._pieces(path, limit)]
-            each_in_turn = map if len(pieces) <= 1 else _threads().map
-            parts = list(each_in_turn(lambda piece: self._read(piece, wanted, limit), pieces))
-        except (OSError, pa.ArrowInvalid) as error:
-            raise CorruptStore(f"a file of {self._location.uri} can't be read: {error}") from error
+        pieces = [piece for path in paths for piece in self._pieces(path, limit)]
+        each_in_turn = map if len(pieces) <= 1 else _threads().map
+        parts = list(each_in_turn(lambda piece: self._read(piece, wanted, limit), pieces))
         return pa.concat_tables([wanted.empty_table(), *(part for part in parts if part)])
 
     def forget(self, paths: Iterable[str]) -> None:
@@ -65,11 +63,10 @@ class ParquetScan:
             self._open.pop(path, None)
             self._ranges.pop(path, None)
 
-    def _pieces(
-        self, path: str, limit: Limit | None
-    ) -> list[tuple[parquet.ParquetFile, list[int]]]:
+    def _pieces(self, path: str, limit: Limit | None) -> list[Piece]:
         """The row groups to look at, in portions that one thread takes at a time."""
-        file = self._file(path)
+        with self._named(path):
+            file = self._file(path)
         count = file.num_row_groups
         groups = list(range(count))
         if limit is not None:
@@ -83,10 +80,32 @@ class ParquetScan:
             return []
         average = max(1, file.metadata.num_rows // max(1, count))
         step = max(1, _ROWS_AT_A_TIME // average)
-        return [(file, groups[start : start + step]) for start in range(0, len(groups), step)]
+        return [(path, file, groups[at : at + step]) for at in range(0, len(groups), step)]
+
+    @contextmanager
+    def _named(self, path: str) -> Iterator[None]:
+        """What goes wrong in here is about this file."""
+        try:
+            yield
+        except (OSError, pa.ArrowInvalid) as error:
+            raise CorruptStore(
+                f"the file {self._location.resolve(path)} is lost or damaged: {error}",
+                report="nothing, if something else has removed or changed the file: "
+                "flow.repair() makes it again where the recorded ticks allow it",
+            ) from error
 
     def _read(self, piece: Piece, wanted: pa.Schema, limit: Limit | None) -> pa.Table | None:
-        file, groups = piece
+        path, file, groups = piece
+        with self._named(path):
+            return self._rows(file, groups, wanted, limit)
+
+    def _rows(
+        self,
+        file: parquet.ParquetFile,
+        groups: list[int],
+        wanted: pa.Schema,
+        limit: Limit | None,
+    ) -> pa.Table | None:
         if limit is None:
             return self._decode(file, groups, wanted.names).cast(wanted)
         keys = self._decode(file, groups, limit.columns)
@@ -126,6 +145,7 @@ class ParquetScan:
                 self._location.open_input(path),
                 pre_buffer=not self._location.is_local,
                 coerce_int96_timestamp_unit="us",
+                page_checksum_verification=True,
             )
             self._open[path] = found
             if len(self._open) > self._keep:

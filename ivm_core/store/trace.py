@@ -221,14 +221,19 @@ class Trace:
     def _check_reach(self, base: int, at: int | None, since: int | None) -> None:
         if at is not None and at < base:
             raise OutOfRange(
-                f"tick {at} of {self.location.name} is folded into the base",
+                f"tick {at} of {self._place} is folded into the base",
                 fix=f"the oldest tick that is kept is {base}",
             )
         if since is not None and since < base:
             raise OutOfRange(
-                f"changes since tick {since} of {self.location.name} are folded into the base",
+                f"changes since tick {since} of {self._place} are folded into the base",
                 fix=f"the oldest tick to go on from is {base}",
             )
+
+    @property
+    def _place(self) -> str:
+        """Enough of the location for people to know which trace it is."""
+        return "/".join(self.location.uri.rsplit("/", 3)[1:])
 
     @property
     def base_tick(self) -> int:
@@ -252,6 +257,22 @@ class Trace:
 
         Gives the columns asked for, all with `_weight` and `_tick` by default.
         """
+        while True:
+            try:
+                return self._read(committed, at, since, columns, where)
+            except CorruptStore:
+                # a writer may have put the files together since they were listed
+                if not self.refresh():
+                    raise
+
+    def _read(
+        self,
+        committed: Committed,
+        at: int | None,
+        since: int | None,
+        columns: Sequence[str] | None,
+        where: Limit | None,
+    ) -> pa.Table:
         wanted = list(columns) if columns is not None else self.schema.names
         files = self.files(committed, at, since)
         newest = committed.newest if at is None else at

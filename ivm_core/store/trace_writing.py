@@ -71,7 +71,7 @@ def write_file(
     if table.num_rows > ROW_GROUP_ROWS:
         table = sort_rows(table, cluster_by)
     plain = {name for name in cluster_by if _is_fixed_width(table.schema.field(name).type)}
-    with location.open_output(path) as stream:
+    with location.writing(path) as stream:
         parquet.write_table(
             table,
             stream,
@@ -81,20 +81,26 @@ def write_file(
             },
             use_dictionary=[leaf for leaf in _leaves(table.schema) if _repeats(leaf, table)],
             store_schema=False,
+            write_page_checksum=True,
         )
     return DataFile(path, location.size(path), table.num_rows, _stats(table))
 
 
-def read_footer(location: Location, path: str, schema: pa.Schema) -> DataFile:
-    """What is in a file that Spark wrote; one with other columns is an `InternalError`."""
+def read_footer(
+    location: Location, path: str, schema: pa.Schema, *, may_lack: bool = False
+) -> DataFile:
+    """What is in a file; one with other columns is an `InternalError`.
+
+    A file that is older than some of the columns `may_lack` them.
+    """
     try:
         with location.open_input(path) as stream:
             file = parquet.ParquetFile(stream)
             metadata, names = file.metadata, file.schema_arrow.names
     except (OSError, pa.ArrowInvalid) as error:
         raise CorruptStore(f"{location.resolve(path)} can't be read: {error}") from error
-    if set(names) != set(schema.names):
-        raise InternalError(f"Spark wrote columns {sorted(names)} for a trace of {schema.names}")
+    if set(names) - set(schema.names) or (set(names) != set(schema.names) and not may_lack):
+        raise InternalError(f"a file has columns {sorted(names)} for a trace of {schema.names}")
     stats = json.dumps({"numRecords": metadata.num_rows})
     return DataFile(path, location.size(path), metadata.num_rows, stats)
 

@@ -73,7 +73,19 @@ def test_a_wrong_command_line_ends_with_2(tideview: Tool, arguments: tuple[str, 
 
 
 @pytest.mark.parametrize(
-    "command", ["explain", "status", "tick", "snapshot", "changes", "watch", "replay", "check"]
+    "command",
+    [
+        "explain",
+        "status",
+        "tick",
+        "snapshot",
+        "changes",
+        "watch",
+        "replay",
+        "compact",
+        "repair",
+        "check",
+    ],
 )
 def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     from ivm_core.cli.main import main

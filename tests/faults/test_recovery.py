@@ -197,3 +197,15 @@ def test_a_reader_leaves_a_tick_that_is_under_way_alone(place: Path, spark: Spar
         assert seen == [(1, [(1,)])]
         assert flow.current_tick == 2
         assert [kind for kind, _ in log_of(flow)].count("commit") == 2
+
+
+def test_a_recovered_tick_names_a_batch_that_changes_nothing(
+    place: Path, spark: SparkSession
+) -> None:
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.register_source("s", "x INT", primary_key=["x"])
+        flow.register_source("t", "x INT")
+        flow.register_view("v", "SELECT s.x FROM s JOIN t ON s.x = t.x")
+    killed_after(INTENT, place, spark, lambda flow: flow.tick({"s": [(1,)], "t": []}))
+    with IncrementalFlow.open(place, spark) as flow:
+        assert list(flow._engine.history.commits[1]["sources"]) == ["s", "t"]

@@ -144,6 +144,11 @@ def test_views_are_renamed_and_dropped_beside_and_below_a_shared_node(
         again.drop_view("settled", cascade=True)
         assert nodes(again) == [["p1", "p2"]]
         assert again.replay().equal
+        (left,) = again._engine.history.shared
+    with IncrementalFlow.open(place, spark) as again:
+        again.tick("orders", [(8, "bob", 9)], views=[])
+        folders = {each.name for each in (place / "shared").iterdir() if any(each.iterdir())}
+        assert folders == {left.removeprefix("__shared_")}  # what nobody reads is deleted
 
 
 def test_another_function_is_another_node(sold: IncrementalFlow) -> None:

@@ -189,6 +189,8 @@ def test_a_replay_finds_a_source_that_was_tampered_with(
         assert (difference.tick, difference.view) == tampered_at
         assert difference.recorded != difference.replayed
         assert bool(difference.problem) == (column == "id")
+        cities = {(row["city"], row["_weight"]) for row in difference.sample}
+        assert cities == (set() if column == "id" else {("Oslo", 1), ("Oslox", -1)})
 
 
 def test_a_check_finds_a_view_that_was_tampered_with(

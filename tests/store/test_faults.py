@@ -14,10 +14,10 @@ import pytest
 from pyarrow import parquet
 
 from ivm_core.model.errors import InternalError, UserError
-from ivm_core.store import faults
+from ivm_core.store import faults, owned_table, ticklog
 from ivm_core.store.compaction import compact, sweep
 from ivm_core.store.location import Location
-from ivm_core.store.ticklog import FOLD_EVERY, TickLog
+from ivm_core.store.ticklog import TickLog
 from ivm_core.store.trace import Trace
 from ivm_core.store.trace_files import Committed
 
@@ -29,10 +29,13 @@ ROW = pa.table({"id": [1], "_weight": [1]})
 
 
 def test_every_point_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the folders of views, of which the store knows nothing."""
     passed: set[str] = set()
     monkeypatch.setattr(faults, "on_fault_point", passed.add)
+    monkeypatch.setattr(ticklog, "FOLD_EVERY", 4)
+    monkeypatch.setattr(owned_table, "CHECKPOINT_EVERY", 3)
     log = TickLog.create(Location(tmp_path / "log"), 1, {})
-    for tick in range(FOLD_EVERY):
+    for tick in range(2 * ticklog.FOLD_EVERY):
         log.append("commit", tick, 1, {})
     trace, committed = Trace.open(Location(tmp_path / "trace"), SCHEMA), Committed({1: 1, 2: 1})
     trace.append(ROW, 1, 1)
@@ -46,7 +49,9 @@ def test_every_point_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     trace = Trace.open(Location(tmp_path / "trace"), wider, widens=True)
     trace.append(pa.table({"id": [2], "more": [3], "_weight": [1]}, schema=wider), 3, 1)
     elsewhere = {
-        name for name in faults.FAULT_POINTS if re.search(":(checkpoint|dedup|restore)", name)
+        name
+        for name in faults.FAULT_POINTS
+        if re.search(":(checkpoint|dedup|restore|views.leftovers)", name)
     }
     assert passed == set(faults.FAULT_POINTS) - elsewhere
 
@@ -57,7 +62,9 @@ def test_unknown_points_are_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
         faults.fault_point("before:breakfast")
 
 
-@pytest.mark.parametrize("setting", ["nonsense", "before:nothing", "before:trace.commit:x"])
+@pytest.mark.parametrize(
+    "setting", ["nonsense", "before:nothing", "before:trace.commit:x", "any:x"]
+)
 def test_settings_that_name_no_point(setting: str) -> None:
     with pytest.raises(UserError, match="names no fault point"):
         faults.KillAt(setting)
@@ -80,6 +87,7 @@ log.append("commit", 1, 1, {})
         ("after:ticklog.commit", ["intent"]),
         ("before:ticklog.commit:2", ["intent"]),
         ("after:ticklog.commit:2", ["intent", "commit"]),
+        ("any:5", []),  # the commit's draft is written
     ],
 )
 def test_a_killed_writer_leaves_whole_entries(tmp_path: Path, point: str, left: list[str]) -> None:

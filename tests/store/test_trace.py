@@ -128,7 +128,7 @@ def test_adopting_other_columns_is_refused(tmp_path: Path) -> None:
     parquet.write_table(
         pa.table({"id": [1]}), tmp_path / "t000000000001-e000001-spark" / "part-0.parquet"
     )
-    with pytest.raises(InternalError, match="Spark wrote columns"):
+    with pytest.raises(InternalError, match="a file has columns"):
         trace.adopt(1, 1)
 
 
@@ -219,7 +219,7 @@ def test_a_lost_file_is_named(tmp_path: Path) -> None:
     trace = Trace.open(Location(tmp_path), SCHEMA)
     trace.append(rows((1, "a", 1)), 1, 1)
     next(tmp_path.glob("t*.parquet")).unlink()
-    with pytest.raises(CorruptStore, match="can't be read"):
+    with pytest.raises(CorruptStore, match="is lost or damaged"):
         Trace.open(Location(tmp_path)).read(Committed({1: 1}))
 
 

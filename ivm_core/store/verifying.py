@@ -1,0 +1,96 @@
+"""Looking at the files of a trace: whether all are there, and are what was written.
+
+A file is there with the size and the number of rows that the table's log says, and every page of
+it decodes and has its checksum.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ivm_core.model.errors import CorruptStore, InternalError
+from ivm_core.store.delta_actions import DataFile
+from ivm_core.store.parquet_scan import ParquetScan
+from ivm_core.store.trace import Trace
+from ivm_core.store.trace_files import parse_name, tick_name
+from ivm_core.store.trace_writing import read_footer
+
+if TYPE_CHECKING:
+    from ivm_core.store.location import Location
+    from ivm_core.store.trace_files import Committed
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file, or a whole trace, that is not what was written."""
+
+    trace: str
+    """The folder of the trace, below the flow's."""
+    file: str
+    """The file below that folder; empty where it is all of the trace."""
+    problem: str
+    first_tick: int = 0
+    last_tick: int = 0
+    """The ticks whose rows are in the file; 0 and 0 where that isn't known."""
+
+
+def damages(location: Location, name: str, committed: Committed) -> list[Damage]:
+    """What is wrong with a trace."""
+    try:
+        trace = Trace.open(location)
+        files = trace.files(committed)
+    except CorruptStore as error:
+        return [Damage(name, "", error.what)]
+    found = []
+    for file in files:
+        problem = _problem(trace, file.path, file.bytes, file.rows)
+        if problem:
+            found.append(Damage(name, file.path, problem, file.first_tick, file.last_tick))
+    return found
+
+
+def _problem(trace: Trace, path: str, size: int, rows: int) -> str:
+    try:
+        there = trace.location.size(path)
+    except OSError:
+        return "the file is gone"
+    if there != size:
+        return f"the file has {there} bytes instead of {size}"
+    try:
+        found = ParquetScan(trace.location, trace.schema).read([path], trace.schema.names)
+        read_footer(trace.location, path, trace.schema, may_lack=True)
+    except (CorruptStore, InternalError) as error:
+        return error.what
+    return "" if found.num_rows == rows else f"the file has {found.num_rows} rows instead of {rows}"
+
+
+def exchange(root: Location, name: str, like: Trace, committed: Committed, of: Committed) -> int:
+    """Give the trace below `root` the rows of another one that has the same ticks; returns files.
+
+    `committed` are the ticks as this flow has them, `of` as the flow of the other trace has them.
+    """
+    location = root.child(*name.split("/"))
+    try:
+        trace = Trace.open(location)
+    except CorruptStore:
+        root.delete(name)
+        names = like.schema.names[:-1]
+        schema = like.schema.empty_table().select(names).schema
+        trace = Trace.open(location, schema, like.cluster_by)
+    added = []
+    for file in like.files(of):
+        parsed = parse_name(file.path)
+        path = f"{file.path.partition('/')[0].removesuffix('.parquet')}-{uuid.uuid4().hex}.parquet"
+        if parsed.epoch is not None:
+            epoch = committed.epoch_of(parsed.first_tick)
+            if epoch is None:
+                continue
+            path = f"{tick_name(parsed.first_tick, epoch, uuid.uuid4().hex)}.parquet"
+        with like.location.fs.open_input_stream(file.path) as source, location.writing(path) as to:
+            shutil.copyfileobj(source, to)
+        added.append(DataFile(path, location.size(path), file.rows))
+    trace.replace_files(added, list(trace.table.files.values()))
+    return len(added)
