@@ -26,9 +26,10 @@ from ivm_core.operators.netting import net
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ivm_core.engine.core import Engine
+    from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.store.ticklog import Entry
 
     Progress = Callable[[int, int], None]
@@ -236,21 +237,8 @@ class Replaying:
         return True
 
     def _batches(self, names: list[str], since: int | None, tick: int) -> dict[str, BoundBatch]:
-        """What fed sources got in the ticks after `since`, as it is recorded."""
-        batches = {}
-        for name in names:
-            source = self._shadow.history.sources[name]  # with the columns that it had then
-            if source.kind != FED:
-                continue
-            now = self._engine.history.sources[name]
-            trace = self._engine.layout.source_rows(name, now.schema, now.primary_key)
-            columns = [*source.schema.names, WEIGHT]
-            rows = trace.read(self._engine.history.committed, tick, since, columns)
-            rows = rows.cast(arrow_schema(source.schema, weight=True))
-            if since is None:
-                rows = net(rows, source.schema)
-            batches[name] = BoundBatch(name, source.schema, source.primary_key, rows)
-        return batches
+        sources = self._shadow.history.sources  # with the columns that they had then
+        return recorded(self._engine, [sources[name] for name in names], since, tick)
 
     def _compare(
         self, entry: Entry, replayed: Mapping[str, Any], *, only_state: bool = False
@@ -291,6 +279,25 @@ class Replaying:
             if rows.num_rows:
                 return tuple(rows.slice(0, SHOWN).to_pylist())
         return ()
+
+
+def recorded(
+    engine: Engine, sources: Iterable[SourceDefinition], since: int | None, tick: int
+) -> dict[str, BoundBatch]:
+    """What fed sources got in the ticks after `since`, with the columns that are asked for."""
+    batches = {}
+    for source in sources:
+        if source.kind != FED:
+            continue
+        now = engine.history.sources[source.name]
+        trace = engine.layout.source_rows(now.name, now.schema, now.primary_key)
+        columns = [*source.schema.names, WEIGHT]
+        rows = trace.read(engine.history.committed, tick, since, columns)
+        rows = rows.cast(arrow_schema(source.schema, weight=True))
+        if since is None:
+            rows = net(rows, source.schema)
+        batches[source.name] = BoundBatch(source.name, source.schema, source.primary_key, rows)
+    return batches
 
 
 def first_whole_tick(engine: Engine) -> int:
