@@ -20,6 +20,7 @@ from ivm_core.api.arguments import (
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.active_session import active_session_kept
+from ivm_core.engine.backfilling import Backfill, backfill
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
 from ivm_core.engine.core import Engine
@@ -453,6 +454,22 @@ class IncrementalFlow:
         """
         place = None if into is None else Location(into)
         return replay(self._engine, from_tick, to_tick, place, progress)
+
+    @_spark_left_alone
+    def backfill(
+        self,
+        view: str,
+        *,
+        into: str | PathLike[str],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Backfill:
+        """Give a view the history that it would have had from the first kept tick on.
+
+        It is ticked from the recorded changes of the sources into a flow of its own at `into`,
+        whose `snapshot(view, at=…)` and `changes(view)` reach back; one that was stopped goes on.
+        `.equal` says whether that gives the rows that the view in this flow has.
+        """
+        return backfill(self._engine, view, Location(into), progress)
 
     def set_retention(self, *, ticks: int | None = None, days: float | None = None) -> None:
         """Say how many of the newest ticks, and of how many days, stay apart; nothing: all of them.

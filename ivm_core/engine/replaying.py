@@ -26,9 +26,10 @@ from ivm_core.operators.netting import net
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ivm_core.engine.core import Engine
+    from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.store.ticklog import Entry
 
     Progress = Callable[[int, int], None]
@@ -198,7 +199,8 @@ class Replaying:
         if self._has:
             self._check_same(commit, only_state=True)
         else:
-            batches = self._state(list(then.sources), self.start)
+            sources = self._shadow.history.sources.values()
+            batches = recorded(self._engine, sources, None, self.start)
             moment = datetime.fromisoformat(commit.body["logical_time"])
             self._shadow.tick(
                 batches,
@@ -239,21 +241,6 @@ class Replaying:
             return False
         self._compare(entry, self._shadow.history.commits[entry.tick])
         return True
-
-    def _state(self, names: list[str], tick: int) -> dict[str, BoundBatch]:
-        """What fed sources had at a tick."""
-        batches = {}
-        for name in names:
-            source = self._shadow.history.sources[name]  # with the columns that it had then
-            if source.kind != FED:
-                continue
-            now = self._engine.history.sources[name]
-            trace = self._engine.layout.source_rows(name, now.schema, now.primary_key)
-            columns = [*source.schema.names, WEIGHT]
-            rows = trace.read(self._engine.history.committed, tick, None, columns)
-            rows = net(rows.cast(arrow_schema(source.schema, weight=True)), source.schema)
-            batches[name] = BoundBatch(name, source.schema, source.primary_key, rows)
-        return batches
 
     def _compare(
         self, entry: Entry, replayed: Mapping[str, Any], *, only_state: bool = False
@@ -331,6 +318,25 @@ class _RowsOfFlow:
         now = engine.history.sources[source]
         trace = engine.layout.source_rows(source, now.schema, now.primary_key)
         return trace.read(engine.history.committed, tick, tick - 1, columns)
+
+
+def recorded(
+    engine: Engine, sources: Iterable[SourceDefinition], since: int | None, tick: int
+) -> dict[str, BoundBatch]:
+    """What fed sources got in the ticks after `since`, with the columns that are asked for."""
+    batches = {}
+    for source in sources:
+        if source.kind != FED:
+            continue
+        now = engine.history.sources[source.name]
+        trace = engine.layout.source_rows(now.name, now.schema, now.primary_key)
+        columns = [*source.schema.names, WEIGHT]
+        rows = trace.read(engine.history.committed, tick, since, columns)
+        rows = rows.cast(arrow_schema(source.schema, weight=True))
+        if since is None:
+            rows = net(rows, source.schema)
+        batches[source.name] = BoundBatch(source.name, source.schema, source.primary_key, rows)
+    return batches
 
 
 def first_whole_tick(engine: Engine) -> int:
