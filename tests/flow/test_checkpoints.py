@@ -368,11 +368,13 @@ def test_a_followed_table_is_named_and_not_copied(tmp_path: Path, spark: SparkSe
 
 
 def test_object_stores_will_do(tmp_path: Path, spark: SparkSession) -> None:
-    """The checkpoint, the flow and what it remembers of batches."""
+    """The checkpoint, the flow, the nodes that its views share, what it remembers of batches."""
     places = {name: AsObjectStore(tmp_path / name) for name in ("flow", "delta", "full")}
     with IncrementalFlow(Engine(places["flow"], spark)) as flow:
         flow.register_source("t", "id INT", dedup=True)
-        flow.register_view("many", "SELECT COUNT(*) AS n FROM t")
+        many = "SELECT id, COUNT(*) AS n FROM t GROUP BY id"
+        flow.register_views({"many": many, "most": f"SELECT MAX(n) AS n FROM ({many})"})
+        assert flow._engine.history.shared
         flow.tick("t", [(1,)])
         assert checkpoint(flow._engine, places["delta"]).number == 1
         flow.tick("t", [(2,)])
@@ -384,5 +386,7 @@ def test_object_stores_will_do(tmp_path: Path, spark: SparkSession) -> None:
             assert restore(flow._engine, places[kind]).tick == 2
             assert not again.exists("restoring")
             assert flow.tick("t", [(1,)]).dropped == ("t",)
-            flow.tick("t", [(3,)])
-            assert rows(flow.snapshot("many")) == [(3,)]
+            flow.tick("t", [(2,), (3,)])
+            assert rows(flow.snapshot("many")) == [(1, 1), (2, 2), (3, 1)]
+            assert rows(flow.snapshot("most")) == [(2,)]
+            assert flow.tick("t", [(2,)]).dropped == ("t",)
