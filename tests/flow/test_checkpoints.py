@@ -390,3 +390,26 @@ def test_object_stores_will_do(tmp_path: Path, spark: SparkSession) -> None:
             assert rows(flow.snapshot("many")) == [(1, 1), (2, 2), (3, 1)]
             assert rows(flow.snapshot("most")) == [(2,)]
             assert flow.tick("t", [(2,)]).dropped == ("t",)
+
+
+def test_what_is_folded_goes_into_full_checkpoints_only(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    with IncrementalFlow.open(tmp_path / "flow", spark) as flow:
+        flow.register_source("t", "id INT")
+        for number in range(1, 5):
+            flow.tick("t", [(number,)])
+            if number < 4:
+                flow.checkpoint(tmp_path / str(number))
+        flow.set_retention(ticks=1)
+        assert flow.compact()
+        # a folder that has the folded ticks already goes on
+        assert flow.checkpoint(tmp_path / "3").rows == 1
+        for folder in ("2", "none"):
+            with pytest.raises(CheckpointError, match="use checkpoint_full"):
+                flow.checkpoint(tmp_path / folder)
+        flow.checkpoint_full(tmp_path / "full")
+    for folder in ("3", "full"):
+        with IncrementalFlow.open(tmp_path / f"from {folder}", spark) as flow:
+            assert flow.restore(tmp_path / folder).tick == 4
+            assert rows(flow.snapshot("t")) == [(1,), (2,), (3,), (4,)]
