@@ -176,6 +176,9 @@ def parse_parameters(ddl: str) -> tuple[Parameter, ...]:
             fix = "give names with types: 'a INT, b STRING'"
             raise UserError(f"{declaration!r} has no name", where="parameters=", fix=fix)
         one = kind.fields[0]
+        if not one.nullable:
+            fix = "leave NOT NULL out, and ask for it in the body"
+            raise UserError(f"{declaration!r} is NOT NULL", where="parameters=", fix=fix)
         found.append(Parameter(one.name, one.dataType.simpleString(), default))
     return tuple(found)
 

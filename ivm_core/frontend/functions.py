@@ -154,6 +154,24 @@ OF_THE_SESSION = frozenset(
         "version",
     ]
 )
+WITHOUT_PARENTHESES = frozenset(
+    [
+        "current_catalog",
+        "current_database",
+        "current_date",
+        "current_path",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "grouping__id",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+        "user",
+    ]
+)
+"""Names that mean a function of Spark's wherever they stand."""
 CALLS_OF_JAVA = frozenset(["java_method", "reflect", "try_reflect"])
 NOW = frozenset(["current_timestamp", "now"])
 TODAY = frozenset(["current_date", "curdate"])

@@ -22,7 +22,7 @@ from ivm_core.frontend.dialect import Verbatim
 from ivm_core.frontend.positions import Positions
 from ivm_core.frontend.refusals import called, refuse_unsupported
 from ivm_core.frontend.spelling import folded
-from ivm_core.model.errors import InternalError, SqlError, UnknownName, Unsupported
+from ivm_core.model.errors import InternalError, InvalidName, SqlError, UnknownName, Unsupported
 from ivm_core.operators.sql import text_of
 
 if TYPE_CHECKING:
@@ -122,11 +122,13 @@ class SqlFunctions:
 
         Raises for a body that is no expression over the parameters, or that can't be kept.
         """
+        _refuse_names(function)
         body = self._body(function)
-        given = [
-            exp.alias_(_cast(exp.null(), each.type), exp.to_identifier(each.name, quoted=True))
-            for each in function.parameters
-        ]
+        given = []
+        for each in function.parameters:
+            value = exp.null() if each.default is None else self._default(function, each.default)
+            name = exp.to_identifier(each.name, quoted=True)
+            given.append(exp.alias_(_cast(value, each.type), name))
         nothing = exp.alias_(exp.null(), "nothing")
         rows = exp.Select(expressions=[*given, nothing]).subquery(
             exp.to_identifier(function.name, quoted=True)
@@ -198,8 +200,13 @@ class SqlFunctions:
                     where=function.where,
                     fix=f"call {_signature(function)}",
                 )
-            given[folded(each.name)] = self._parse(each.default, function.where)
+            given[folded(each.name)] = self._default(function, each.default)
         return given
+
+    def _default(self, function: SqlFunction, text: str) -> exp.Expr:
+        """What stands for a missing argument: an expression of its own."""
+        alone = SqlFunction(f"{function.name}, DEFAULT", (), function.return_type, text)
+        return self._body(alone)
 
     def _body(self, function: SqlFunction) -> exp.Expr:
         body = self._parse(function.body, function.where)
@@ -223,6 +230,18 @@ class SqlFunctions:
                     fix=f"its parameters are: {_signature(function)}",
                 )
         return body
+
+
+def _refuse_names(function: SqlFunction) -> None:
+    """Refuse names of parameters that can't be told apart, from each other or from Spark's own."""
+    names = [folded(each.name) for each in function.parameters]
+    for name in names:
+        if names.count(name) > 1 or name in functions.WITHOUT_PARENTHESES:
+            raise InvalidName(
+                f"the parameter {name} is called like another one or like a function of Spark's",
+                where=function.where,
+                fix="choose another name",
+            )
 
 
 def _refuse_many_rows(body: exp.Expr, function: SqlFunction) -> None:

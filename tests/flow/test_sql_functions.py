@@ -11,6 +11,7 @@ from ivm_core import (
     DefinitionConflict,
     DuplicateName,
     IncrementalFlow,
+    InvalidName,
     IvmError,
     NotIncremental,
     SqlError,
@@ -151,6 +152,11 @@ def test_a_flow_keeps_them(place: Path, shop: IncrementalFlow, spark: SparkSessi
         ("array(x)", "x INT", UserError, "cast"),
         ("x", "x INTT", UserError, "types"),
         ("length(x)", "x VARCHAR(3)", UserError, "use STRING"),
+        ("x + y", "x INT, y INT DEFAULT x", UnknownName, "x is no parameter of f, DEFAULT"),
+        ("x", "x INT DEFAULT rand()", NotIncremental, "another value"),
+        ("x", "x INT DEFAULT array(1)", UserError, "cast"),
+        ("x", "x INT, X INT", InvalidName, "like another one"),
+        ("current_time", "current_time INT", InvalidName, "function of Spark's"),
     ],
 )
 def test_bodies_that_cannot_be(
