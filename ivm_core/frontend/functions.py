@@ -164,8 +164,6 @@ WITHOUT_PARENTHESES = frozenset(
         "current_time",
         "current_timestamp",
         "current_user",
-        "grouping__id",
-        "localtime",
         "localtimestamp",
         "session_user",
         "user",

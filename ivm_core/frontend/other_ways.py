@@ -191,6 +191,23 @@ def with_window_times(tree: exp.Expr) -> exp.Expr:
     return tree.transform(one)
 
 
+def with_grouped_subqueries(tree: exp.Expr) -> exp.Expr:
+    """The query with the place of a subquery in GROUP BY as the subquery that stands there."""
+    for select in list(tree.find_all(exp.Select)):
+        group = select.args.get("group")
+        items = select.expressions
+        for key in list(group.expressions) if group is not None else ():
+            place = _integer(key)
+            if place is None or not 0 < place <= len(items) or any(map(is_star, items)):
+                continue
+            item = items[place - 1].unalias()
+            if isinstance(item, exp.Subquery):
+                bare = item.copy()
+                bare.set("alias", None)
+                key.replace(bare)
+    return tree
+
+
 def with_grouping_ids(tree: exp.Expr) -> exp.Expr:
     """The query with `grouping__id`, the column, as GROUPING_ID(), the function."""
     for found in list(tree.find_all(exp.Column)):

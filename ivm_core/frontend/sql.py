@@ -21,6 +21,7 @@ from ivm_core.frontend.other_ways import (
     as_select,
     with_columns_outside,
     with_generated_names,
+    with_grouped_subqueries,
     with_grouping_ids,
     with_lateral_views,
     with_ranges,
@@ -161,7 +162,7 @@ class _Planner:
         tree = with_fields(tree, self._catalog, self._known, self._questions)
         tree = with_star_arguments(tree, self._columns_of)
         tree = with_lateral_views(tree, self._where, self._questions)
-        tree = with_window_times(with_grouping_ids(tree))
+        tree = with_window_times(with_grouping_ids(with_grouped_subqueries(tree)))
         tree = with_window_columns(with_named_windows(tree, self._where))
         remember_spelling(tree)
         try:

@@ -82,3 +82,14 @@ CREATE VIEW derived AS SELECT * FROM (SELECT k, COUNT(*), DATE '2024-01-01' FROM
 INSERT INTO t VALUES (1, '7'), (1, 'x'), (2, NULL);
 -- tick: one goes
 DELETE FROM t VALUES (1, '7');
+
+-- case: GROUP BY the place of a subquery
+CREATE SOURCE t (k INT, x INT);
+CREATE SOURCE u (k INT, y INT);
+CREATE VIEW grouped AS SELECT k, (SELECT MAX(y) FROM u WHERE u.k = t.k) AS m, SUM(x) AS s FROM t GROUP BY 1, 2;
+-- tick: rows
+INSERT INTO t VALUES (1, 5), (1, 6), (2, 7), (NULL, 8);
+INSERT INTO u VALUES (1, 3), (1, 4);
+-- tick: the keys change
+DELETE FROM u VALUES (1, 4);
+INSERT INTO u VALUES (2, 9);
