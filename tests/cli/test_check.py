@@ -15,7 +15,7 @@ SOURCES = {
 FILES = {
     "totals": "SELECT customer, SUM(amount) AS s FROM orders GROUP BY customer",
     "largest": "-- The most.\n-- require: incremental\nSELECT MAX(s) AS s FROM totals",
-    "ranks": "SELECT id, rank() OVER (ORDER BY amount) AS r FROM orders",
+    "ranks": "SELECT id, ntile(3) OVER (ORDER BY amount) AS r FROM orders",
     "drawn": "SELECT rand() AS r FROM orders",
     "over_drawn": "SELECT r FROM drawn",
     "broken": "SELECT id,\nFROM orders",

@@ -28,7 +28,7 @@ def test_a_view_is_explained_to_people_and_programs(tideview: Tool, shop: Path) 
     [
         ("SELECT customer, SUM(amount) AS s FROM orders GROUP BY customer", 0, "nothing"),
         (
-            "SELECT id,\n rank() OVER (ORDER BY amount) AS r FROM orders",
+            "SELECT id,\n ntile(2) OVER (ORDER BY amount) AS r FROM orders",
             1,
             "line 2, column 2\n  reason: there is one partition, of all rows\n  rewrite: PARTITION BY",
         ),
