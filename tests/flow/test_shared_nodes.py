@@ -45,7 +45,7 @@ STEPS: tuple[dict[str, Any], ...] = (
 )
 
 
-ENTRY = FILE = 4
+ENTRY = FILE = 6
 """Points at which an entry of the tick log, or a file of a trace, can be cut short."""
 
 

@@ -1,6 +1,6 @@
 """Every titled case of `cases/*.sql`, tick by tick against Spark.
 
-An eighth of the cases runs each day, the others on the days after, and all of them at night. Cases
+A tenth of the cases runs each day, the others on the days after, and all of them at night. Cases
 are small, so they run in the low gear; a few each day, and all of them at night, also run in the
 high gear.
 """
@@ -30,8 +30,8 @@ CASES = [
 
 
 GONE = [case for case in CASES if str(case.id).startswith("rows_that_are_gone")]
-SHARE = 8
-HIGH_SHARE = 40
+SHARE = 10
+HIGH_SHARE = 50
 TODAY = date.today().toordinal()
 SAMPLE = CASES[TODAY % SHARE :: SHARE]
 HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + CASES[TODAY % HIGH_SHARE :: HIGH_SHARE]
