@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ivm_core.engine.functions import Functions
 from ivm_core.engine.replaying import first_whole_tick, recorded
 from ivm_core.model.errors import UserError
 
@@ -49,8 +48,7 @@ def backfill(
     name = engine.catalog.view_name(view)
     if into == engine.layout.root:
         raise UserError("a view can't be backfilled into its own flow", where="into=")
-    shadow = type(engine)(into, engine.gears.spark)
-    shadow.functions = Functions(engine.functions.python, shadow.history.functions)
+    shadow = engine.shadow(into)
     try:
         shadow.recover()
         return _backfilled(engine, shadow, name, progress)

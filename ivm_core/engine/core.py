@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.functions import Function
     from ivm_core.engine.summary import StepSummary
@@ -115,6 +116,12 @@ class Engine:
                 for function in self.functions.python:
                     self._gears.register(function)
             return self._gears
+
+    def shadow(self, root: Location, log_at: Location | None = None) -> Engine:
+        """A flow of its own elsewhere, with this one's Spark and Python functions."""
+        other = type(self)(root, self.gears.spark, log_at=log_at)
+        other.functions = Functions(self.functions.python, other.history.functions)
+        return other
 
     def close(self) -> None:
         """Let other writers in; a Spark session that was given stays as it is."""
@@ -421,15 +428,12 @@ class Engine:
 
     def _maintained(self) -> tuple[str, ...]:
         """Compact; the tick is committed by now, so what goes wrong here can only be told."""
-        # a view that no tick has evaluated has no traces, and may still come to share its nodes
-        seen = [name for name, state in self.history.states.items() if state.upto]
-        programs = [self.catalog.program(name) for name in seen]
+        programs = self._evaluated_programs()
         try:
             maintain(self.layout, self.history, programs, self._writing())
             self._memories.fold()
-            _, large = fold(
-                self.layout, self.history, programs, self._writing(), only_if_it_pays=True
-            )
+            epoch = self._writing()
+            _, large = fold(self.layout, self.history, programs, epoch, only_if_it_pays=True)
             return tuple(large)
         except Exception as error:
             log.warning("compaction is left for later", exc_info=True)
@@ -438,9 +442,13 @@ class Engine:
     def compact(self) -> tuple[list[str], list[str]]:
         """Fold all that the retention lets go of; what was folded, and what is too large."""
         self.begin_writing()
+        programs, epoch = self._evaluated_programs(), self._writing()
+        return fold(self.layout, self.history, programs, epoch, only_if_it_pays=False)
+
+    def _evaluated_programs(self) -> list[ViewProgram]:
+        """Of views that have traces: one that no tick has evaluated may still come to share."""
         seen = [name for name, state in self.history.states.items() if state.upto]
-        programs = [self.catalog.program(name) for name in seen]
-        return fold(self.layout, self.history, programs, self._writing(), only_if_it_pays=False)
+        return [self.catalog.program(name) for name in seen]
 
     def _evaluate(
         self,

@@ -142,7 +142,7 @@ def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Com
             values = rows.column(name)
             conjunction.append(ColumnLimit(name, values, values.null_count > 0))
     # one column that tells rows apart is enough, and the first is the likeliest
-    limit = Limit((tuple(conjunction[:2]),)) if conjunction else None
+    limit = Limit.all_of(conjunction[:2]) if conjunction else None
     names = [*source.schema.names, WEIGHT]
     held = trace.read(committed, None, None, names, limit)
     return held.cast(pa.schema([pa.field(f.name, f.type) for f in held.schema]))

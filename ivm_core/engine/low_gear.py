@@ -277,7 +277,7 @@ class LowGearRun(StageRun):
         conjunction = tuple(
             ColumnLimit(name, each, each.null_count > 0) for name, each in values.items()
         )
-        limit = Limit((conjunction,)) if conjunction else None
+        limit = Limit.all_of(conjunction) if conjunction else None
         names = list(schema.names)
         return trace.read(self.relations.history.committed, self.view.upto, None, names, limit)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.definitions import FED
-from ivm_core.engine.functions import Functions
 from ivm_core.engine.replaying import Replaying, first_whole_tick
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import HistoryLost, OutOfRange
@@ -72,8 +71,7 @@ def repair(engine: Engine, progress: Callable[[int, int], None] | None = None) -
         )
     last = engine.history.tick
     with tempfile.TemporaryDirectory(prefix="tideview-repair-") as folder:
-        shadow = type(engine)(Location(folder), engine.gears.spark)
-        shadow.functions = Functions(engine.functions.python, shadow.history.functions)
+        shadow = engine.shadow(Location(folder))
         try:
             replaying = Replaying(engine, shadow, 1, last, progress)
             replaying.run()

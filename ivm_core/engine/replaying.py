@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.engine.definitions import FED, ViewDefinition
-from ivm_core.engine.functions import Functions
 from ivm_core.engine.history import History
 from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed, UserError
 from ivm_core.model.names import SHARED_PREFIX, WEIGHT
@@ -122,8 +121,7 @@ def _replay_into(
 ) -> Replay:
     if into == engine.layout.root:
         raise UserError("a flow can't be replayed into itself", where="into=")
-    shadow = type(engine)(into, engine.gears.spark)
-    shadow.functions = Functions(engine.functions.python, shadow.history.functions)
+    shadow = engine.shadow(into)
     try:
         shadow.recover()
         found = Replaying(engine, shadow, first, last, progress)

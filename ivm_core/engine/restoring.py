@@ -249,8 +249,7 @@ def _replaying(
     def run() -> list[Entry]:
         with tempfile.TemporaryDirectory(prefix="tideview-restore-") as place:
             log = Location(Path(place) / "ticks")
-            shadow = type(engine)(engine.layout.root, engine.gears.spark, log_at=log)
-            shadow.functions = Functions(engine.functions.python, shadow.history.functions)
+            shadow = engine.shadow(engine.layout.root, log_at=log)
             shadow.history.epoch = engine.history.epoch
             try:
                 for entry in entries:
