@@ -1,7 +1,10 @@
 """Tideview's core: materialized views on Spark and Delta Lake, exact after every tick."""
 
 from ivm_core.api.batch import DeltaBatch
+from ivm_core.api.datalog_run import BatchResult, run
+from ivm_core.api.fact_rows import StepDelta
 from ivm_core.api.flow import IncrementalFlow
+from ivm_core.api.session import Session
 from ivm_core.engine.alter_report import AlterReport
 from ivm_core.engine.checkpointing import Checkpoint
 from ivm_core.engine.explanation import Explanation, WhyNot
@@ -40,6 +43,7 @@ from ivm_core.model.errors import (
 __all__ = [
     "AlterReport",
     "BatchError",
+    "BatchResult",
     "Checkpoint",
     "CheckpointError",
     "ClosedFlow",
@@ -61,10 +65,12 @@ __all__ = [
     "NotIncremental",
     "OutOfRange",
     "Restored",
+    "Session",
     "SourceReplaced",
     "SourceSummary",
     "SparkLost",
     "SqlError",
+    "StepDelta",
     "StepSummary",
     "TickConflict",
     "TickFailed",
@@ -75,4 +81,5 @@ __all__ = [
     "WhyNot",
     "WriteFailed",
     "WrongThread",
+    "run",
 ]
