@@ -13,12 +13,14 @@ from ivm_core.api.altering import alter_source, alter_view, drop_view
 from ivm_core.api.arguments import (
     Changes,
     checkpoint_place,
+    column_lists,
     dedup_options,
     given_changes,
     key_columns,
+    recursion_limits,
 )
 from ivm_core.api.batch import DeltaBatch
-from ivm_core.api.outline import ViewText, reading_order
+from ivm_core.api.outline import ViewText, is_circle, reading_groups
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.backfilling import Backfill, backfill
 from ivm_core.engine.checking import Comparison, compare_with_query
@@ -31,6 +33,7 @@ from ivm_core.engine.functions import Function
 from ivm_core.engine.metrics import DDL as METRIC_DDL
 from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
 from ivm_core.engine.reading import Reader
+from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
@@ -210,11 +213,17 @@ class IncrementalFlow:
         *,
         hydrate: bool = False,
         require: str | Mapping[str, str] | None = None,
+        schemas: Mapping[str, str] | None = None,
+        max_iterations: int | None = None,
+        max_rows: int | None = None,
     ) -> None:
-        """Declare views by name, given in whatever order; they may read each other.
+        """Declare views by name, given in whatever order; they may read each other and themselves.
 
-        As `register_view`, with all of them registered or none; a circle is a `UserError`.
-        `require` is for all of them, or by name.
+        As `register_view`, with all of them registered or none. `require` is for all of them, or by
+        name. Views that read each other in a circle are recursive: they have the rows that their
+        queries derive from each other, beginning with none. `schemas` has the columns of such
+        views, where the branches that don't recurse can't tell them. A tick that takes more than
+        `max_iterations`, or derives more than `max_rows`, fails whole (`RecursionLimit`).
         """
         engine = self._engine
         texts = {}
@@ -226,7 +235,21 @@ class IncrementalFlow:
             texts[name] = ViewText(name, sql, where)
             given = require.get(name) if isinstance(require, Mapping) else require
             required[name] = checked_requirement(given, where)
-        engine.add_views({name: views[name] for name in reading_order(texts)}, required)
+        groups = reading_groups(texts)
+        declared = column_lists(schemas, texts)
+        limits = recursion_limits(max_iterations, max_rows)
+        circles = [
+            Component(
+                {name: views[name] for name in group},
+                required,
+                {name: declared[name] for name in group if name in declared},
+                limits,
+            )
+            for group in groups
+            if is_circle(group, texts)
+        ]
+        ordered = {name: views[name] for group in groups for name in group}
+        engine.add_views(ordered, required, circles)
         states = engine.history.states
         fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
         if hydrate and fresh:

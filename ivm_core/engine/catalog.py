@@ -11,6 +11,7 @@ from ivm_core.compile.program import (
     ViewPlan,
     ViewProgram,
     plan_view,
+    recursive_program,
     shared_program,
     view_program,
 )
@@ -28,6 +29,7 @@ from ivm_core.model.errors import (
 )
 from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
+from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -132,6 +134,7 @@ class Catalog:
                 definition.types,
                 definition.kept_in,
                 functions=definition.functions,
+                component=definition.component,
             ).called(definition.name)
         if program.schema.ddl != definition.schema:
             raise InternalError(
@@ -170,8 +173,14 @@ class Catalog:
         """The views and the views they read, inputs first; `UserError` for a circle."""
         return [name for name in self.schedule(views) if name in self._history.views]
 
+    def component(self, name: str) -> tuple[str, ...]:
+        """The views that recursion ties to one, itself among them; it alone for most."""
+        if name in self._shared():
+            return (name,)
+        return self.definition(name).component or (name,)
+
     def schedule(self, views: Iterable[str]) -> list[str]:
-        """The same with the shared nodes that they read."""
+        """The same with the shared nodes that they read; a component's views stand together."""
         ordered: dict[str, None] = {}
         open_views: list[str] = []
 
@@ -186,20 +195,35 @@ class Catalog:
                     fix="let one of them read something else",
                 )
             open_views.append(name)
-            program = self.program(name)
-            for read in (*program.reads, *program.shared):
+            for read in self.inputs(name):
                 if read not in self._history.sources:
                     visit(read)
             open_views.pop()
-            ordered[name] = None
+            ordered.update(dict.fromkeys(self.component(name)))
 
         for view in views:
             visit(view)
         return list(ordered)
 
+    def is_recursive(self, name: str) -> bool:
+        """Whether a view is in a component."""
+        return name not in self._shared() and bool(self.definition(name).component)
+
+    def limits(self, name: str) -> Limits:
+        """How far a tick of the component that a view is in may go."""
+        return Limits(*self.definition(name).limits)
+
+    def inputs(self, name: str) -> tuple[str, ...]:
+        """What a view, or a component that it is in, reads besides itself."""
+        members = self.component(name)
+        programs = [self.program(member) for member in members]
+        reads = [read for each in programs for read in (*each.reads, *each.shared)]
+        return tuple(dict.fromkeys(read for read in reads if read not in members))
+
     def readers(self, view: str) -> list[str]:
-        """The views that read a view themselves."""
-        return [each for each in self._history.views if view in self.program(each).reads]
+        """The other views that read a view themselves."""
+        views = self._history.views
+        return [each for each in views if each != view and view in self.program(each).reads]
 
     def downstream(self, views: Iterable[str]) -> list[str]:
         """The views and all that read them, themselves or through other views."""
@@ -221,7 +245,10 @@ class Catalog:
         self, view: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
     ) -> bool:
         """Whether a text, given the functions that it calls, is another way to write a view."""
-        again = self.compile_view(view, sql, (), analyser, {}, hidden=view, functions=functions)
+        component = self.definition(view).component
+        again = self.compile_view(
+            view, sql, (), analyser, {}, hidden=view, functions=functions, component=component
+        )
         return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
@@ -257,16 +284,27 @@ class Catalog:
         require: str = "",
         *,
         folder: str = "",
+        promised: ViewDefinition | None = None,
     ) -> ViewDefinition:
         """Compile a view's definition and check that Spark understands its text as we do.
 
         `folder` is where it is kept, and what its inner nodes are called after, if not its name.
+        One that is in a component is `promised` by then, with its columns.
         """
         asked: list[Schema] = []
         program = self.compile_view(
-            name, sql, (), analyser, {}, folder, hidden=name, asked=asked, functions=functions
+            name,
+            sql,
+            (),
+            analyser,
+            {},
+            folder,
+            hidden=name,
+            asked=asked,
+            functions=functions,
+            component=promised.component if promised is not None else (),
         )
-        theirs = asked[0]
+        theirs = program.schema if promised is not None else asked[0]
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
         if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
@@ -285,10 +323,16 @@ class Catalog:
             functions,
             require,
             folder=folder,
+            component=promised.component if promised is not None else (),
+            limits=promised.limits if promised is not None else (),
         )
         self._programs[name] = (definition, program)
         self._drafts[name] = definition
         return definition
+
+    def promise(self, definition: ViewDefinition) -> None:
+        """Let drafts read a view of which only the columns are known yet."""
+        self._drafts[definition.name] = definition
 
     def again(self, view: str, analyser: SparkAnalyser, sql: str | None = None) -> ViewProgram:
         """A stored view, or another text of it, compiled over the drafted relations."""
@@ -298,7 +342,15 @@ class Catalog:
         shared, inner_name = definition.shared, definition.kept_in
         functions = definition.functions
         program = self.compile_view(
-            name, text, shared, analyser, {}, inner_name, hidden=name, functions=functions
+            name,
+            text,
+            shared,
+            analyser,
+            {},
+            inner_name,
+            hidden=name,
+            functions=functions,
+            component=definition.component,
         )
         return program.called(view)
 
@@ -321,16 +373,19 @@ class Catalog:
         hidden: str = "",
         asked: list[Schema] | None = None,
         functions: Mapping[str, str] | None = None,
+        component: tuple[str, ...] = (),
     ) -> ViewProgram:
         """The program of a view over these shared nodes; `hidden` is a view that it can't read.
 
         `asked` learns what Spark says of the text's own columns. `functions` are the registered
-        ones that the text calls, with their fingerprints.
+        ones that the text calls, with their fingerprints. A view in a `component` reads itself.
         """
         types = TypeBook(analyser, known, f"view {name}")
-        schemas = self._readable(hidden)
+        schemas = self._readable("" if component else hidden)
         planned = self._planned(name, sql, schemas, analyser, types, functions or {}, asked)
         relations = self.relations() | schemas
+        if component:
+            return recursive_program(name, sql, planned, relations, types, component, inner_name)
         nodes = self._nodes(shared)
         return view_program(name, sql, planned, relations, types, nodes, inner_name)
 

@@ -26,6 +26,8 @@ from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
+from ivm_core.engine.recursion.component import ComponentEvaluation
+from ivm_core.engine.recursion.declaring import Component, draft_component
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.retention import fold
@@ -173,16 +175,28 @@ class Engine:
         else:
             self._append("source", self.history.tick, source.body)
 
-    def add_views(self, views: Mapping[str, str], require: Mapping[str, str]) -> None:
+    def add_views(
+        self,
+        views: Mapping[str, str],
+        require: Mapping[str, str],
+        components: Sequence[Component] = (),
+    ) -> None:
         """Declare views, inputs first; the same again is nothing, another one is refused.
 
-        `require` has what some of them must be.
+        `require` has what some of them must be, `components` those that read each other.
         """
         self.refresh()
         known = self.catalog.names
+        recursive = {name: each for each in components for name in each.names}
         with self.catalog.drafting() as drafts:
             for name, sql in views.items():
-                self._draft(name, sql, require.get(name, ""))
+                component = recursive.get(name)
+                if component is None or self.catalog.stored_name(name) in self.history.views:
+                    self._draft(name, sql, require.get(name, ""))
+                elif name not in drafts:
+                    for each in component.names:
+                        self.catalog.refuse_taken(each)
+                    draft_component(self, component)
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
@@ -191,7 +205,9 @@ class Engine:
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
                 return
-        self.add_views(views, require)  # someone has declared something meanwhile: look again
+        self.add_views(
+            views, require, components
+        )  # someone has declared something meanwhile: look again
 
     def _draft(self, name: str, sql: str, require: str) -> None:
         taken = self.catalog.stored_name(name)
@@ -478,7 +494,7 @@ class Engine:
         told: Exception | None = None
         try:
             self._pull(relations, intent, ways)
-            tasks = {name: self._task(name, relations, nexts.get(name)) for name in names}
+            tasks = self._tasks(names, relations, nexts)
             results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
             told = unforeseen(error, self.layout.root)
@@ -514,18 +530,40 @@ class Engine:
         )
         self._append("commit", tick, body)
 
-    def _task(
-        self, name: str, relations: TickRelations, altered: ViewDefinition | None
-    ) -> Callable[[], ViewResult]:
-        """The evaluation of a view or shared node; `altered` is the view's next definition."""
-        evaluated = name if altered is None else altered.kept_in
-        evaluation = ViewEvaluation(
+    def _tasks(
+        self,
+        names: Iterable[str],
+        relations: TickRelations,
+        nexts: Mapping[str, ViewDefinition],
+    ) -> dict[str, Callable[[], ViewResult]]:
+        """What is to be done for every view and shared node, those of a component as one."""
+        tasks: dict[str, Callable[[], ViewResult]] = {}
+        for name in names:
+            if name in tasks:
+                continue
+            if self.catalog.is_recursive(name):
+                members = self.catalog.component(name)
+                views = {each: self._evaluation(each, each, relations) for each in members}
+                tasks |= ComponentEvaluation(views, self.catalog.limits(name)).tasks
+            else:
+                tasks[name] = self._task(name, relations, nexts.get(name))
+        return tasks
+
+    def _evaluation(self, name: str, evaluated: str, relations: TickRelations) -> ViewEvaluation:
+        return ViewEvaluation(
             self.catalog.program(evaluated),
             relations,
             self.history.states[evaluated].upto,
             shared_by=self.catalog.sharers(name),
             by_difference=self.by_difference,
         )
+
+    def _task(
+        self, name: str, relations: TickRelations, altered: ViewDefinition | None
+    ) -> Callable[[], ViewResult]:
+        """The evaluation of a view or shared node; `altered` is the view's next definition."""
+        evaluated = name if altered is None else altered.kept_in
+        evaluation = self._evaluation(name, evaluated, relations)
         if altered is None:
             return evaluation.run
 
@@ -536,9 +574,9 @@ class Engine:
         return swapped
 
     def _below(self, name: str) -> tuple[str, ...]:
-        """What has to be evaluated before a view or shared node."""
-        program = self.catalog.program(name)
-        return (*program.reads, *program.shared)
+        """What has to be evaluated before a view or shared node; a component's first has it all."""
+        first = self.catalog.component(name)[0]
+        return self.catalog.inputs(name) if name == first else (first,)
 
     def relations(
         self,

@@ -77,6 +77,10 @@ class ViewDefinition:
     """Where its rows are, if not in that folder."""
     shadow_of: str = ""
     """The view whose next definition this is, if it is one that is prepared beside it."""
+    component: tuple[str, ...] = ()
+    """The views that recursion ties together, this one among them; none where it reads none."""
+    limits: tuple[int, ...] = ()
+    """Iterations, and rows that they derive, that fail a tick of the component."""
 
     @property
     def kept_in(self) -> str:
@@ -97,6 +101,8 @@ class ViewDefinition:
             "folder": self.folder,
             "rows_folder": self.rows_folder,
             "shadow_of": self.shadow_of,
+            "component": list(self.component),
+            "limits": list(self.limits),
         }
         return {
             "name": self.name,
@@ -123,6 +129,8 @@ class ViewDefinition:
             body.get("folder", ""),
             body.get("rows_folder", ""),
             body.get("shadow_of", ""),
+            tuple(body.get("component", ())),
+            tuple(body.get("limits", ())),
         )
 
 

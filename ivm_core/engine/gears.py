@@ -253,6 +253,16 @@ class Gears:
             self._frame(self.high, rows).createOrReplaceTempView(quote(name))
         return self.query(self.high, sql)
 
+    def framed(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
+        """A lazy frame in the high gear, over relations that stay bound to it alone."""
+        with self._lock, self._bound(relations):
+            return self.query(self.high, sql)
+
+    def materialised(self, frame: DataFrame) -> DataFrame:
+        """The frame's rows, computed now and held where the executors are: no plan of their own."""
+        self._count()
+        return frame.localCheckpoint()
+
     def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
         """The columns that Spark's analyzer gives a query over empty relations.
 

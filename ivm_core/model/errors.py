@@ -212,6 +212,15 @@ class TickFailed(UserError):
         return _text(self.what, where=self.where, row=self.row, cause=self.cause, fix=self.fix)
 
 
+class RecursionLimit(TickFailed):
+    """A recursion that went further than it may: which view, which iteration, how many rows."""
+
+    default_fix = (
+        "give the recursion an end (UNION instead of UNION ALL in cycles, a bound in WHERE), or "
+        "declare the views with a larger max_iterations= or max_rows="
+    )
+
+
 class WriteFailed(UserError):
     """The flow's place doesn't take what is to be written: it is full, or not to be written to."""
 
