@@ -237,3 +237,7 @@ def test_clauses_become_branches_that_join_deny_and_group() -> None:
     )
     # every value of the body is in the row, so no row can come twice
     assert "DISTINCT" not in query("tc(y, x) :- edge(x, y), x < y.", "tc")
+    # a value that is there already has to be the aggregate's
+    assert "WHERE `t0`.`y` = `g2`.`value`" in query(
+        "r(x) :- edge(x, y), y = max z : { edge(x, z) }.", "r"
+    )

@@ -313,6 +313,10 @@ class _Body:
         self._joins.append(
             (query.subquery(alias, copy=False), on, "LEFT" if shared and zero else "")
         )
+        known = self._values.get(part.result.name)
+        if known is not None:  # an equality has given it a value already
+            self._conditions.append(exp.EQ(this=known.copy(), expression=result))
+            return
         self._values[part.result.name] = result
         self._types[part.result.name] = "BIGINT"
 
