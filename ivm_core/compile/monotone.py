@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DOWN, STILL, UP = -1, 0, 1
 KEPT = (exp.Least, exp.Greatest, exp.Paren, exp.Cast, exp.Add)
+KEPT_CALLS = frozenset({"LEAST", "GREATEST"})
 
 
 class _MovesBothWays(Exception):
@@ -160,10 +161,23 @@ def _way_of(tree: exp.Expr, moves: Mapping[str, int]) -> int:
         return -_way_of(tree.this, moves)
     if isinstance(tree, exp.Sub):
         return _one_way([_way_of(tree.left, moves), -_way_of(tree.right, moves)])
+    if isinstance(tree, exp.Anonymous) and tree.name.upper() in KEPT_CALLS:
+        return _one_way([_way_of(part, moves) for part in tree.expressions])
+    if isinstance(tree, exp.Mul):
+        for factor, other in ((tree.left, tree.right), (tree.right, tree.left)):
+            if _is_literal(factor):
+                return _way_of(other, moves)
     if not isinstance(tree, KEPT):
         raise _MovesBothWays
     parts = [tree.left, tree.right] if isinstance(tree, exp.Add) else [tree.this, *tree.expressions]
     return _one_way([_way_of(part, moves) for part in parts])
+
+
+def _is_literal(tree: exp.Expr) -> bool:
+    """Whether it is a number without a sign, in whatever type."""
+    while isinstance(tree, exp.Cast | exp.Paren):
+        tree = tree.this
+    return isinstance(tree, exp.Literal) and tree.name.removesuffix("D").replace(".", "").isdigit()
 
 
 def _one_way(ways: list[int]) -> int:
