@@ -1,6 +1,5 @@
 """Where pipelines keep their flows and inboxes, and how a run opens them."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,19 +10,10 @@ from pyspark.sql import SparkSession
 
 from ivm_core import IncrementalFlow
 from tideview.resources.inbox import Inbox
-from tideview.resources.pipeline_folder import Pipeline
+from tideview.resources.pipeline_spec import Pipeline
+from tideview.resources.places import STORE_VARIABLE, default_store
 
-STORE_VARIABLE = "TIDEVIEW_STORE"
-
-
-def default_store() -> Path:
-    """`TIDEVIEW_STORE`, else `.tideview/store` in the checkout or in the working directory."""
-    chosen = os.environ.get(STORE_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    checkout = Path(__file__).resolve().parents[1]
-    root = checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
-    return root / ".tideview" / "store"
+__all__ = ["STORE_VARIABLE", "FlowStore", "default_store"]
 
 
 class FlowStore(ConfigurableResource):  # type: ignore[type-arg]

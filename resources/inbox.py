@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ivm_core.api.declaration import DeclaredSource
+    from tideview.resources.pipeline_spec import SourceSpec
 
 Row = tuple[Any, ...]
 _GONE = "_gone"
@@ -30,7 +30,7 @@ _GONE = "_gone"
 class Inbox:
     """The Delta table of one source."""
 
-    source: DeclaredSource
+    source: SourceSpec
     path: Path
 
     def make(self) -> None:

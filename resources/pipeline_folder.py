@@ -8,71 +8,44 @@ use the same folder without either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ivm_core import UserError
-from ivm_core.api.declaration import Declaration, DeclaredSource
-from ivm_core.api.outline import ViewOutline, ViewText, outline_views
-from ivm_core.api.view_file import read_view_file, view_files
+from ivm_core.api.declaration import Declaration
+from ivm_core.api.view_file import read_header, read_view_file, view_files
+from tideview.resources.pipeline_spec import Pipeline, PipelineSpec, SourceSpec, ViewSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ivm_core import IncrementalFlow
+    from ivm_core.api.outline import ViewText
+
+__all__ = ["Pipeline", "load_pipeline"]
 
 DECLARATION = "pipeline.yaml"
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """Sources and views that belong together; views are in an order in which each can be made."""
-
-    name: str
-    description: str
-    sources: tuple[DeclaredSource, ...]
-    views: tuple[ViewOutline, ...]
-
-    def sources_of(self, view: str) -> frozenset[str]:
-        """The sources that a view reads, itself or through other views."""
-        names = {source.name for source in self.sources}
-        reads = {outline.name: outline.reads for outline in self.views}
-
-        def below(name: str) -> Iterator[str]:
-            for read in reads[name]:
-                if read in names:
-                    yield read
-                else:
-                    yield from below(read)
-
-        return frozenset(below(view))
-
-    def register_fed(self, flow: IncrementalFlow) -> None:
-        """Declare everything in a flow whose sources are fed by `flow.tick(source, changes)`."""
-        for source in self.sources:
-            flow.register_source(
-                source.name, source.schema.ddl, primary_key=list(source.primary_key)
-            )
-        self.register_views(flow)
-
-    def register_views(self, flow: IncrementalFlow) -> None:
-        """Declare the views in a flow that has the sources; the same again is a no-op."""
-        flow.register_views(
-            {view.name: view.sql for view in self.views},
-            require={view.name: view.require for view in self.views},
-        )
-
-
-def load_pipeline(folder: str | Path) -> Pipeline:
+def load_pipeline(folder: str | Path) -> PipelineSpec:
     """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file."""
     root = Path(folder)
     declared = Declaration(root / DECLARATION)
     name, description = declared.name(), declared.text("description", "")
-    sources = tuple(declared.sources())
-    texts = {view.name: view for view in _view_texts(root)}
-    outlines = outline_views({source.name: source.schema for source in sources}, texts)
-    return Pipeline(name, description, sources, outlines)
+    sources = [
+        SourceSpec(each.name, each.schema, each.primary_key, each.description)
+        for each in declared.sources()
+    ]
+    views = [
+        ViewSpec(
+            text.name,
+            text.sql,
+            read_header(text.sql).description,
+            require=text.require,
+            where=text.where,
+        )
+        for text in _view_texts(root)
+    ]
+    return PipelineSpec(name, tuple(sources), tuple(views), description, folder=root)
 
 
 def _view_texts(root: Path) -> Iterator[ViewText]:

@@ -1,0 +1,45 @@
+"""Where things are: the store's folder, and locations with variables in them.
+
+`${store}` is the folder of the store that a run is given, `${LAKE}` a variable of the environment,
+and `${LAKE:-/data/lake}` says what holds where that isn't set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ivm_core import UserError
+
+STORE_VARIABLE = "TIDEVIEW_STORE"
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def default_store() -> Path:
+    """`TIDEVIEW_STORE`, else `.tideview/store` in the checkout or in the working directory."""
+    chosen = os.environ.get(STORE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    checkout = Path(__file__).resolve().parents[1]
+    root = checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+    return root / ".tideview" / "store"
+
+
+def expanded(text: str, store: Path | None = None, where: str = "") -> str:
+    """The location with its variables filled in; `UserError` for one that isn't set."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name == "store":
+            return str(store or default_store())
+        given = os.environ.get(name, found["default"])
+        if given is None:
+            raise UserError(
+                f"the variable {name} is not set",
+                where=where or text,
+                fix=f"set it, or say what holds without: ${{{name}:-…}}",
+            )
+        return given
+
+    return _VARIABLE.sub(value, text)
