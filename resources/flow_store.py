@@ -9,9 +9,9 @@ from pydantic import Field
 from pyspark.sql import SparkSession
 
 from ivm_core import IncrementalFlow
+from ivm_core.api.places import STORE_VARIABLE, default_store
 from tideview.resources.inbox import Inbox
 from tideview.resources.pipeline_spec import Pipeline
-from tideview.resources.places import STORE_VARIABLE, default_store
 
 __all__ = ["STORE_VARIABLE", "FlowStore", "default_store"]
 

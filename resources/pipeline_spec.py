@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from ivm_core import IvmError, UserError
 from ivm_core.api.arguments import key_columns
 from ivm_core.api.outline import ViewText, outline_views
+from ivm_core.api.places import expanded
 from ivm_core.api.table_schema import table_schema
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Schema, parse_schema
-from tideview.resources.places import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -228,11 +228,16 @@ class ViewSpec:
 class Problem:
     """Something of a pipeline that can't be used, and why; the rest of the pipeline goes on."""
 
-    kind: Literal["pipeline", "view"]
+    kind: Literal["pipeline", "source", "view"]
     name: str
-    where: str
-    """File and line, as far as known."""
+    file: str
     error: IvmError
+
+    @property
+    def where(self) -> str:
+        """The file, with line and key as far as they are known."""
+        place = getattr(self.error, "where", "") or getattr(self.error, "position", "")
+        return place if self.file in place else ", ".join(filter(None, (self.file, place)))
 
     def __str__(self) -> str:
         """The error's own words."""
@@ -260,7 +265,7 @@ class PipelineSpec:
     tags: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     problems: tuple[Problem, ...] = ()
-    """Views that were left out, with those that read them."""
+    """Sources and views that were left out, and the views that read them."""
 
     def __post_init__(self) -> None:
         """Refuse what can't be a pipeline: names, circles, SQL that doesn't fit the sources."""

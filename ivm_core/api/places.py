@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from ivm_core import UserError
+from ivm_core.model.errors import UserError
 
 STORE_VARIABLE = "TIDEVIEW_STORE"
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
@@ -21,9 +21,15 @@ def default_store() -> Path:
     chosen = os.environ.get(STORE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser().absolute()
-    checkout = Path(__file__).resolve().parents[1]
+    checkout = Path(__file__).resolve().parents[2]
     root = checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
     return root / ".tideview" / "store"
+
+
+def located(text: str, folder: Path | None) -> str:
+    """The location as seen from a folder, variables left as they are."""
+    is_relative = not (text.startswith(("/", "~", "$")) or "://" in text or text[:5] == "file:")
+    return str(folder / text) if folder is not None and is_relative else text
 
 
 def expanded(text: str, store: Path | None = None, where: str = "") -> str:
@@ -42,4 +48,5 @@ def expanded(text: str, store: Path | None = None, where: str = "") -> str:
             )
         return given
 
-    return _VARIABLE.sub(value, text)
+    found = _VARIABLE.sub(value, text)
+    return str(Path(found).expanduser()) if found.startswith("~") else found
