@@ -29,7 +29,7 @@ def default_store() -> Path:
 def located(text: str, folder: Path | None) -> str:
     """The location as seen from a folder, variables left as they are."""
     is_relative = not (text.startswith(("/", "~", "$")) or "://" in text or text[:5] == "file:")
-    return str(folder / text) if folder is not None and is_relative else text
+    return os.path.abspath(folder / text) if folder is not None and is_relative else text
 
 
 def expanded(text: str, store: Path | None = None, where: str = "") -> str:

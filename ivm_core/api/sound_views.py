@@ -34,7 +34,8 @@ def unsound_views(
             wrong[name] = error
     order = _without_circles(sound, wrong)
     catalog = dict(sources)
-    gone = {name.casefold(): name for name in (*missing, *wrong)}
+    there = {name.casefold() for name in sources}
+    gone = {n.casefold(): n for n in (*missing, *wrong) if n.casefold() not in there}
     for name in order:
         try:
             columns = _columns(sound[name], catalog, gone)
