@@ -7,6 +7,7 @@ defs = tideview_definitions("pipelines")     # or of one pipeline: "pipelines/sh
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,12 +58,24 @@ def tideview_definitions(
             told += found.problems
             sources = {source.name for source in found.sources}
             taken[found.name] = sources | {view.name for view in found.views}
-    resources = {"flows": FlowStore(path=str(store)), "spark": spark or LocalSpark()}
+    resources = {"flows": _flows(str(store)), "spark": spark or _spark()}
     return Definitions.merge(
         *made.values(),
         *(problem_definitions(name, told, taken.get(name, ())) for name, told in problems.items()),
         Definitions(resources=resources, executor=executor),
     )
+
+
+# Dagster merges definitions whose resources are the same objects: one call a folder is as good as
+# one call for all of them
+@cache
+def _flows(store: str) -> FlowStore:
+    return FlowStore(path=store)
+
+
+@cache
+def _spark() -> LocalSpark:
+    return LocalSpark()
 
 
 def _surveyed(given: str | Path | Pipeline) -> Iterable[Pipeline | Problem]:
