@@ -56,7 +56,7 @@ def outline_views(
     Raises what registering them would, as far as that needs no Spark: `InvalidName`,
     `DuplicateName`, `SqlError`, `UnknownName`, `Unsupported`; a cycle is a `UserError`.
     """
-    _check_names(sources, views)
+    check_names(sources, views)
     catalog = dict(sources)
     outlines = []
     for name in reading_order(views):
@@ -74,7 +74,8 @@ def outline_views(
     return tuple(outlines)
 
 
-def _check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
+def check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
+    """`InvalidName` for what can't be a name, `DuplicateName` for two that are the same."""
     taken: dict[str, str] = {}
     for name, kind in (*((s, "source") for s in sources), *((v, "view") for v in views)):
         where = views[name].where if kind == "view" else ""
