@@ -94,6 +94,8 @@ class History:
     """By source, of those that drop batches that come again."""
     gone: dict[str, str] = field(default_factory=dict)
     """Views that were dropped or renamed, and what became of them, for messages."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Former names of views, in lower case, and the names that came after them."""
     pending: Entry | None = None
     _provisional: set[str] = field(default_factory=set)
     """Next definitions that are there for the pending tick alone, until it is committed."""
@@ -264,6 +266,7 @@ class History:
     def _rename(self, body: Mapping[str, Any]) -> None:
         old, view = body["old"], ViewDefinition.parse(body["view"])
         self.gone[old] = f"it is called {view.name} now; "
+        self.renamed[old.casefold()] = view.name
         self.views = {view.name if name == old else name: each for name, each in self.views.items()}
         self.views[view.name] = view
         self.states[view.name] = self.states.pop(old)

@@ -32,6 +32,7 @@ from ivm_core.store.trace_writing import conform, sort_rows, with_tick, write_fi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ivm_core.store.owned_table import OwnedTable
     from ivm_core.store.trace import Trace
     from ivm_core.store.trace_files import Committed, TraceFile
 
@@ -176,17 +177,24 @@ def sweep(trace: Trace, keep_seconds: float = KEEP_REMOVED_SECONDS) -> list[str]
     Files that are newer than `keep_seconds`, or were removed from the table since, stay.
     """
     trace.refresh()
+    return delete_unlisted(trace.table, keep_seconds, is_ours)
+
+
+def delete_unlisted(
+    table: OwnedTable, keep_seconds: float, is_ours: Callable[[str], bool]
+) -> list[str]:
+    """Delete own files that are in no version of a table since so many seconds; names them."""
     moment = time.time() - keep_seconds
-    active = set(trace.table.files)
-    recent = trace.table.removed_since(moment)
+    active = set(table.files)
+    recent = table.removed_since(moment)
     swept = []
-    for entry in trace.location.list(recursive=True):
+    for entry in table.location.list(recursive=True):
         is_draft = entry.path.startswith(f"{LOG}/.") and entry.path.endswith(".draft")
         if entry.is_dir or entry.modified > moment or entry.path in active or entry.path in recent:
             continue
         if is_draft or is_ours(entry.path):
             fault_point("before:trace.sweep")
-            trace.location.delete(entry.path)
+            table.location.delete(entry.path)
             fault_point("after:trace.sweep")
             swept.append(entry.path)
     return swept
