@@ -88,7 +88,9 @@ class Engine:
         With `log_at` its log is elsewhere, so that nobody else sees what it does.
         """
         self.history = History()
-        self.layout = Layout(root, self.history.rows_folder, self.history.has_rows, log_at)
+        self.layout = Layout(
+            root, self.history.rows_folder, self.history.has_rows, log_at, self.history.written
+        )
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self._is_hidden = log_at is not None
@@ -546,6 +548,7 @@ class Engine:
             },
             recovered=recovered,
             programs={name: self.catalog.program(name) for name in results},
+            traces=self.layout.written_by(tick, self._writing()),
         )
         self._append("commit", tick, body)
 

@@ -158,7 +158,8 @@ def merge_small(
         rows = with_tick(conform(folded, pa.schema(list(trace.schema)[:-1])), last)
     name = f"{merged_name(first, last, uuid.uuid4().hex)}.parquet"
     fault_point("before:trace.compaction_file")
-    merged = [write_file(trace.location, name, rows, trace.cluster_by)] if rows.num_rows else []
+    # also where nothing is left: a trace always has a file of the newest tick that it was given
+    merged = [write_file(trace.location, name, rows, trace.cluster_by)]
     fault_point("after:trace.compaction_file")
     fault_point("before:trace.compaction")
     try:
