@@ -60,11 +60,11 @@ def dedup_options(dedup: object, entries: object, where: str) -> dict[str, Any]:
     return {"dedup": CONTENT, "dedup_entries": ENTRIES if entries is None else entries}
 
 
-def checkpoint_place(path: object) -> Location:
-    """The folder of checkpoints; `UserError` for what is no path or URI."""
+def checkpoint_place(path: object, flow: Location) -> Location:
+    """The folder of checkpoints of a flow; `UserError` for what is no path or URI."""
     if not isinstance(path, str | PathLike):
         raise UserError(f"{path!r} is not a path or URI", fix="give a folder for checkpoints")
-    return Location(path)
+    return Location(path, flow.storage_options)
 
 
 def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:

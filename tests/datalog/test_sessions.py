@@ -223,10 +223,13 @@ def test_a_stored_session_goes_on_and_takes_other_rules(
         assert delta["light"] == [(("bee",), 1)]
         assert delta.ignored == {"item": 1}
 
-        other = SMALL.replace("w < 1.0", "w > 1.0").replace('light("air").', "") + """
+        other = (
+            SMALL.replace("w < 1.0", "w > 1.0").replace('light("air").', "")
+            + """
         .decl dear(name: symbol) .output dear
         dear(s) :- item(s, p, _), p > 5.
         """
+        )
         changed = session.alter(other)
         assert changed["light"] == [
             (("air",), -1),
