@@ -96,6 +96,8 @@ class Engine:
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self._is_hidden = log_at is not None
+        self.is_scattered = False
+        """Whether statements get their rows in other orders and partitions than they come in."""
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
         self.history.catch_up(self.log.entries)
@@ -126,14 +128,20 @@ class Engine:
             if self._gears is None:
                 if self.spark is None:
                     self.spark = _active_spark() or local_spark()
-                self._gears = Gears(self.spark)
+                self._gears = Gears(self.spark, scattered=self.is_scattered)
                 for function in self.functions.python:
                     self._gears.register(function)
             return self._gears
 
-    def shadow(self, root: Location, log_at: Location | None = None) -> Engine:
-        """A flow of its own elsewhere, with this one's Spark and Python functions."""
+    def shadow(
+        self, root: Location, log_at: Location | None = None, *, scattered: bool = False
+    ) -> Engine:
+        """A flow of its own elsewhere, with this one's Spark and Python functions.
+
+        `scattered`: with other partitions and orders of rows than a flow's own.
+        """
         other = type(self)(root, self.gears.spark, log_at=log_at)
+        other.is_scattered = scattered
         other.functions = Functions(self.functions.python, other.history.functions)
         return other
 
