@@ -55,7 +55,7 @@ PROGRAMS = {
         points(p, x) :- load(p, q), points(q, r), points(r, x).
         points(r, x) :- store(p, q), points(p, r), points(q, x).
         """,
-        {name: ("pqrst", "pqrst") for name in ("address_of", "copy", "load", "store")},
+        dict.fromkeys(("address_of", "copy", "load", "store"), ("pqrst", "pqrst")),
     ),
     "types": Named(
         """
