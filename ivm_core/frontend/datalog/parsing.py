@@ -97,6 +97,9 @@ def _unexpected(error: UnexpectedInput, text: str) -> DatalogError:
     found = SHOWN.match(rest) if rest.strip() else None
     what = f"unexpected {found.group()!r}" if found else "the program ends too early"
     fix = f"expected {_listed(names)}"
+    history = getattr(error, "token_history", None)
+    if history and history[-1] is not None and history[-1].type == "AGGREGATE":
+        fix += f"; {history[-1]} is a word of the language, and no name"
     if rest.startswith('"'):
         what, fix = "a text without its end", 'close it with " on the same line'
     elif rest.startswith("/*"):
