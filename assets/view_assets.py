@@ -13,9 +13,7 @@ from dagster import (
     multi_asset,
 )
 
-from ivm_core.api.declaration import DeclaredSource
 from ivm_core.api.frontier import read_frontier
-from ivm_core.api.outline import ViewOutline
 from ivm_core.api.view_file import read_header
 from tideview.assets.certificate_metadata import (
     column_schema,
@@ -27,7 +25,7 @@ from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import DATA_VERSION_TAG, asset_key, pool
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
-from tideview.resources.pipeline_folder import Pipeline
+from tideview.resources.pipeline_spec import Pipeline, SourceSpec, ViewSpec
 
 VIEW_KINDS = {"spark", "delta", "sql"}
 SOURCE_KINDS = {"delta"}
@@ -92,7 +90,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
     return tick
 
 
-def _view_spec(pipeline: Pipeline, view: ViewOutline) -> AssetSpec:
+def _view_spec(pipeline: Pipeline, view: ViewSpec) -> AssetSpec:
     return AssetSpec(
         asset_key(pipeline, view.name),
         deps=[asset_key(pipeline, read) for read in view.reads],
@@ -105,7 +103,7 @@ def _view_spec(pipeline: Pipeline, view: ViewOutline) -> AssetSpec:
     )
 
 
-def _source_spec(pipeline: Pipeline, source: DeclaredSource) -> AssetSpec:
+def _source_spec(pipeline: Pipeline, source: SourceSpec) -> AssetSpec:
     return AssetSpec(
         asset_key(pipeline, source.name),
         description=source.description or None,

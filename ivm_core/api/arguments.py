@@ -60,11 +60,26 @@ def dedup_options(dedup: object, entries: object, where: str) -> dict[str, Any]:
     return {"dedup": CONTENT, "dedup_entries": ENTRIES if entries is None else entries}
 
 
-def checkpoint_place(path: object) -> Location:
-    """The folder of checkpoints; `UserError` for what is no path or URI."""
+def checked_shard(given: object) -> tuple[int, int] | None:
+    """Part k of n, as (k, n) with k from 0 on; `UserError` for anything else."""
+    if given is None:
+        return None
+    if isinstance(given, tuple) and len(given) == 2:
+        part, parts = given
+        if type(part) is int and type(parts) is int and 0 <= part < parts:
+            return part, parts
+    raise UserError(
+        f"shard={given!r} is not a part of so many",
+        where="shard=",
+        fix="give (k, n) with k from 0 to n - 1",
+    )
+
+
+def checkpoint_place(path: object, flow: Location) -> Location:
+    """The folder of checkpoints of a flow; `UserError` for what is no path or URI."""
     if not isinstance(path, str | PathLike):
         raise UserError(f"{path!r} is not a path or URI", fix="give a folder for checkpoints")
-    return Location(path)
+    return Location(path, flow.storage_options)
 
 
 def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from ivm_core.model.errors import (
 )
 from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
+from ivm_core.plan.lineage import row_key
 from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
@@ -120,6 +121,11 @@ class Catalog:
             program = self.compiled(definition)
         self._programs[name] = (definition, program)
         return program
+
+    def row_key(self, program: ViewProgram) -> tuple[str, ...] | None:
+        """Columns that tell the rows of a view apart; None where none are known to."""
+        sources = self._history.sources.items()
+        return row_key(program.plan, {name: source.primary_key for name, source in sources})
 
     def compiled(self, definition: ViewDefinition | SharedDefinition) -> ViewProgram:
         """What was registered, over the relations as they are defined now."""

@@ -53,15 +53,22 @@ class Comparison:
     """Rows that the view has and the query lacks."""
     sample: tuple[dict[str, object], ...]
     """Some differing rows; `_weight` is positive where the view lacks them."""
+    shard: tuple[int, int] | None = None
+    """Which of how many shards was compared; None for all rows."""
 
 
-def compare_with_query(engine: Engine, view: str) -> Comparison:
-    """Compare as bags, both ways, bit for bit; at tick 0 there is nothing to compare yet."""
+def compare_with_query(
+    engine: Engine, view: str, shard: tuple[int, int] | None = None
+) -> Comparison:
+    """Compare as bags, both ways, bit for bit; at tick 0 there is nothing to compare yet.
+
+    With `shard` (k, n) only rows whose key falls into part k of n, on both sides.
+    """
     engine.refresh()
     name = engine.catalog.view_name(view)
     upto = engine.history.states[name].upto
     if not upto:
-        return Comparison(name, 0, True, 0, 0, 0, ())
+        return Comparison(name, 0, True, 0, 0, 0, (), shard)
     engine.functions.check(engine.history.views[each] for each in engine.catalog.order([name]))
     program = engine.catalog.program(name)
     oracle = Oracle(engine, upto)
@@ -71,6 +78,11 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
     both = expected.select(*[quote(n) for n in program.schema.names], WEIGHT).unionAll(
         actual.select(*negated)
     )
+    if shard is not None:
+        # Spark takes a condition on group keys down to the rows that are grouped
+        keys = engine.catalog.row_key(program) or program.schema.names
+        part, parts = shard
+        both = both.where(F.pmod(F.xxhash64(*[quote(n) for n in keys]), F.lit(parts)) == part)
     difference = netted_frame(both, program.schema)
     with engine.gears.folding(), _with_all_files(name, upto):
         totals = difference.agg(
@@ -87,6 +99,7 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
         missing,
         extra,
         tuple(row.asDict(recursive=True) for row in sample),
+        shard,
     )
 
 

@@ -21,6 +21,7 @@ from ivm_core.engine.requiring import costs_more
 from ivm_core.engine.stage_run import parts_of, statements_of
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
+from ivm_core.plan.lineage import column_origins
 from ivm_core.plan.nodes import Kept, Scan
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
         steps=steps,
         last=costs,
         why_not=tuple(WhyNot.of(verdict, each) for verdict, each in reasons),
+        origins=column_origins(program.plan),
+        key=engine.catalog.row_key(program),
     )
 
 

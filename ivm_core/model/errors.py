@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ivm_core.model.secrets import masked
+
 
 def _text(headline: str, **lines: object) -> str:
     """The headline, then one indented `label: value` line for each value that is given."""
@@ -23,7 +25,15 @@ def _text(headline: str, **lines: object) -> str:
 
 
 class IvmError(Exception):
-    """The base of every error that Tideview raises."""
+    """The base of every error that Tideview raises; none of its parts repeats a secret."""
+
+    def __init__(self, *parts: object) -> None:
+        """Keep the parts."""
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in parts))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Texts are kept without secrets."""
+        super().__setattr__(name, masked(value) if isinstance(value, str) else value)
 
 
 # --- UserError -----------------------------------------------------------------------------------

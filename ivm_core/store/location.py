@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs as arrow_fs
 
 from ivm_core.model.errors import UserError
+from ivm_core.model.secrets import keep_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,8 +46,11 @@ class Location:
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             raise UserError(f"{target!r} is not a path or URI", fix="give a directory or a URI")
         self.storage_options = dict(storage_options or {})
+        keep_secret(self.storage_options)
         scheme = urlsplit(text).scheme.lower() if "://" in text or text[:5] == "file:" else ""
         self.is_local = scheme in ("", "file")
+        if not self.is_local:
+            _refuse_secrets(text)
         if scheme == "file":
             split = urlsplit(text)
             if split.netloc not in ("", "localhost"):
@@ -222,6 +226,18 @@ class Location:
         else:
             self.fs.delete_file(relative)
         return True
+
+
+def _refuse_secrets(uri: str) -> None:
+    """A URI is stored and shown: `UserError` for one that has more in it than the place."""
+    split = urlsplit(uri)
+    if split.password or split.query:
+        raise UserError(
+            f"the URI {split.scheme}://{split.hostname or ''}{split.path} came with a "
+            f"{'password' if split.password else 'query'} in it",
+            fix="give keys and tokens in storage_options, or in the environment of the process: "
+            "a URI is stored with the flow",
+        )
 
 
 class _ObjectOutput:

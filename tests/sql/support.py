@@ -145,7 +145,7 @@ def page(spark: SparkSession) -> str:
                 ]
             verdict, cost = judged(flow, each)
             folder_name = each.path.parent.name
-            shown = f"[{each.test}](../tests/sql/{folder_name}/{each.test})"
+            shown = f"`tests/sql/{folder_name}/{each.test}`"
             lines.append(
                 f"| {each.name.replace('|', chr(92) + '|')} | {verdict} | {cost} | {shown} |"
             )

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from ivm_core.store.trace import Trace
 
 
+WORTH_A_LOOK_MS = 1_000
+"""A delta that takes less is taken, whatever all rows would take: they are more some day."""
+
+
 class ComponentEvaluation:
     """Views that read each other, brought to their fixpoint as one."""
 
@@ -103,7 +107,8 @@ class ComponentEvaluation:
         changed = self._changed(work, dirty)
         costs, first = work.relations.history.costs, work.names[0]
         reason = costs.why_not_low(first, changed)
-        reason = reason or costs.why_whole(first, LOW, changed, self._read_by_all(work)) or ""
+        if (costs.expected_ms(first, LOW, changed) or 0) > WORTH_A_LOOK_MS:
+            reason = reason or costs.why_whole(first, LOW, changed, self._read_by_all(work)) or ""
         if reason:
             return reason, None
         deltas = (BagDeltas if work.is_bag else Deltas)(work, dirty)

@@ -13,16 +13,18 @@ from pyspark.sql import functions as F
 from ivm_core.engine.gears import FrameRows
 from ivm_core.engine.netted_frames import netted_frame
 from ivm_core.engine.recursion.inputs import frame_now
-from ivm_core.engine.recursion.whole import step
+from ivm_core.engine.recursion.whole import stepped
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.scan import bound_name
 from ivm_core.plan.recursion import BAG, MIN, SET, changed_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame
 
     from ivm_core.engine.recursion.work import Work
-    from ivm_core.engine.stage_run import Statement
+    from ivm_core.plan.nodes import Node
 
 MANY_PARTS = 6
 """Iterations whose rows are put together, so that reading them stays cheap."""
@@ -43,9 +45,7 @@ class InSpark:
         below = {name: self._gears.materialised(frame_now(work, name)) for name in work.below}
         new: dict[str, DataFrame] = {}
         for name in work.names:
-            statement = work.of_bases(name)
-            if statement is not None:
-                self._find(name, statement, below, new)
+            self._find(name, work.rules[name].bases, below, new)
         while new:
             for name, frame in new.items():
                 self._add(name, frame)
@@ -54,21 +54,22 @@ class InSpark:
             reads |= {changed_name(name): frame for name, frame in new.items()}
             after: dict[str, DataFrame] = {}
             for name in work.names:
-                statement = step(work, name, list(new))
-                if statement is not None:
-                    self._find(name, statement, reads, after)
+                self._find(name, stepped(work, name, list(new)), reads, after)
             new = after
         return {name: self._total(name) for name in work.names}
 
     def _find(
         self,
         name: str,
-        statement: Statement,
+        plans: Sequence[Node],
         reads: dict[str, DataFrame],
         new: dict[str, DataFrame],
     ) -> None:
-        """Rows that a statement derives and that are new, put among `new` if there are any."""
+        """Rows that the plans derive and that are new, put among `new` if there are any."""
         work = self._work
+        statement = work.statement(name, plans) if plans else None
+        if statement is None:
+            return
         form = work.statements(name).form
         bound = {bound_name(each, form): FrameRows(frame) for each, frame in reads.items()}
         named = {each: rows for each, rows in bound.items() if each in statement.names}

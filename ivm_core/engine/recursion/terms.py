@@ -9,7 +9,6 @@ from ivm_core.engine.fetching import FETCHED_ROWS, LIMIT_VALUES, Fetcher, TooLar
 from ivm_core.engine.recursion.held import Regions
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.fixpoint import WANTED
 from ivm_core.operators.netting import net
 from ivm_core.operators.row_sets import no_rows, present
 from ivm_core.operators.sql import unchanged
@@ -59,9 +58,6 @@ class TermEvaluation:
     ) -> pa.Table:
         """What the terms of a view derive from the given rows, everything else being as it is."""
         work = self._work
-        statement = work.of_terms(name, terms, lost=lost, folded=not lost)
-        if statement is None:
-            return no_rows(work.schemas[name])
         plans = [term.lost if lost else term.plan for term in terms]
         changed = frozenset(term.changed for term in terms)
 
@@ -73,25 +69,20 @@ class TermEvaluation:
         reach = self._reach(name, key, find, changed)
         fetcher = Fetcher(reach, state, 0, given.get, self._columns(changed))
         names = frozenset().union(*(plan.relations for plan in plans)) - changed
-        return work.run(name, statement, {**self._fetched(fetcher, names), **given})
+        tables = {**self._fetched(fetcher, names), **given}
+        return work.derived(name, plans, tables, folded=not lost)
 
     def derivable(self, name: str, wanted: pa.Table, state: State) -> pa.Table:
         """What the rules of a view derive of the wanted rows; of extremes for their keys."""
         work, rules = self._work, self._work.rules[name]
-        by_key = rules.fold != SET
-        key = ("derivable", by_key)
-        statement = work.rendered(name, key, lambda made: made.derivable(by_key=by_key))
-        if statement is None:
-            return no_rows(work.schemas[name])
 
         def find(finder: ReachFinder) -> None:
             for branch in rules.branches:
-                finder.of_keys(_joined(branch), rules.keys if by_key else rules.columns)
+                finder.of_keys(_joined(branch), rules.columns if rules.fold == SET else rules.keys)
 
-        reach = self._reach(name, key, find)
+        reach = self._reach(name, "derivable", find)
         fetcher = Fetcher(reach, state, 0, lambda _: None, work.fields, wanted)
-        tables = self._fetched(fetcher, rules.relations)
-        return work.run(name, statement, {**tables, WANTED: wanted})
+        return work.derivable(name, wanted, self._fetched(fetcher, rules.relations))
 
     def own(self, name: str, found: pa.Table, state: State) -> pa.Table:
         """At least the rows that a view has of those found, or of their groups."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ivm_core.engine.recursion.work import Work
-    from ivm_core.engine.stage_run import Statement
+    from ivm_core.plan.nodes import Node
 
 
 def on_driver(work: Work) -> dict[str, pa.Table]:
@@ -24,10 +24,9 @@ def on_driver(work: Work) -> dict[str, pa.Table]:
     total = {name: _nothing(work, name) for name in work.names}
     new: dict[str, pa.Table] = {}
     for name in work.names:
-        statement = work.of_bases(name)
-        if statement is not None:
-            found = work.run(name, statement, tables)
-            new[name] = settled(work, name, found, total[name])
+        bases = work.rules[name].bases
+        if bases:
+            new[name] = settled(work, name, work.derived(name, bases, tables), total[name])
     while any(rows.num_rows for rows in new.values()):
         for name, rows in new.items():
             work.ledger.derive(name, rows.num_rows)
@@ -39,10 +38,9 @@ def on_driver(work: Work) -> dict[str, pa.Table]:
         reads |= {changed_name(name): rows for name, rows in new.items()}
         after = {}
         for name in work.names:
-            statement = step(work, name, [each for each in new if new[each].num_rows])
-            if statement is not None:
-                found = work.run(name, statement, reads)
-                after[name] = settled(work, name, found, total[name])
+            plans = stepped(work, name, [each for each in new if new[each].num_rows])
+            if plans:
+                after[name] = settled(work, name, work.derived(name, plans, reads), total[name])
         new = after
     return total
 
@@ -52,7 +50,6 @@ def _nothing(work: Work, name: str) -> pa.Table:
     return no_rows(weighted(schema) if work.is_bag else schema)
 
 
-def step(work: Work, name: str, changed: list[str]) -> Statement | None:
-    """What a view derives from new rows of these views; None where it reads none of them."""
-    terms = [term for term in work.rules[name].terms if term.relation in changed]
-    return work.of_terms(name, terms) if terms else None
+def stepped(work: Work, name: str, changed: list[str]) -> list[Node]:
+    """How a view derives rows from new ones of these views."""
+    return [term.plan for term in work.rules[name].terms if term.relation in changed]

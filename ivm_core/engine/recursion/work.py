@@ -16,13 +16,16 @@ from ivm_core.engine.offending import rows_or_culprit
 from ivm_core.engine.stage_run import Statement
 from ivm_core.model.errors import InternalError, RecursionLimit
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.fixpoint import FixpointStatements
+from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.fixpoint import WANTED, FixpointStatements
+from ivm_core.operators.row_sets import no_rows
+from ivm_core.operators.rules_on_driver import derivable_on_driver, derived_on_driver
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sql import text_of
-from ivm_core.plan.recursion import AGAINST, BAG, changed_name
+from ivm_core.plan.recursion import AGAINST, BAG, SET, changed_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.relations import TickRelations
     from ivm_core.model.schema import Schema
     from ivm_core.plan.nodes import Node
-    from ivm_core.plan.recursion import Limits, Rules, Term
+    from ivm_core.plan.recursion import Limits, Rules
 
 
 @dataclass
@@ -85,6 +88,7 @@ class Work:
         self.rules = {name: _rules(view) for name, view in views.items()}
         self.schemas = {name: view.program.schema for name, view in views.items()}
         self.ledger = Ledger(self.names, limits)
+        self._only_spark: set[Hashable] = set()
 
     @property
     def first(self) -> ViewEvaluation:
@@ -171,19 +175,10 @@ class Work:
         found: Statement | None = cache["fixpoint", key]
         return found
 
-    def of_terms(
-        self, view: str, terms: Iterable[Term], *, lost: bool = False, folded: bool = True
-    ) -> Statement | None:
-        """What the terms of a view derive."""
-        chosen = tuple(terms)
-        plans = [term.lost if lost else term.plan for term in chosen]
-        key = ("terms", tuple(plan.text for plan in plans), folded)
-        return self.rendered(view, key, lambda made: made.derived(plans, folded=folded))
-
-    def of_bases(self, view: str) -> Statement | None:
-        """What the rules of a view derive without any row of the component."""
-        bases: tuple[Node, ...] = self.rules[view].bases
-        return self.rendered(view, "bases", lambda made: made.derived(bases))
+    def statement(self, view: str, plans: Sequence[Node]) -> Statement | None:
+        """What plans of a view derive, as a statement."""
+        key = ("derived", tuple(plan.text for plan in plans), True)
+        return self.rendered(view, key, lambda made: made.derived(plans))
 
     def local(self, relation: str, table: pa.Table) -> LocalRows:
         """Rows on the driver to be bound: plain, or with weights where these count."""
@@ -192,6 +187,45 @@ class Work:
         if WEIGHT in table.column_names:
             schema = weighted(schema)
         return LocalRows(table.select(list(schema.names)), schema)
+
+    def derived(
+        self,
+        view: str,
+        plans: Sequence[Node],
+        tables: Mapping[str, pa.Table],
+        *,
+        folded: bool = True,
+    ) -> pa.Table:
+        """What plans of a view derive from rows on the driver, there or by a statement.
+
+        Without `folded` every row is there once, also those that an extreme leaves out.
+        """
+        key = ("derived", tuple(plan.text for plan in plans), folded)
+        rules, schema = self.rules[view], self.schemas[view]
+        if key not in self._only_spark:
+            try:
+                return derived_on_driver(rules, plans, tables, schema, folded=folded)
+            except OnlySpark:
+                self._only_spark.add(key)
+        statement = self.rendered(view, key, lambda made: made.derived(plans, folded=folded))
+        if statement is None:
+            return no_rows(weighted(schema) if self.is_bag else schema)
+        return self.run(view, statement, tables)
+
+    def derivable(self, view: str, wanted: pa.Table, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """What the rules of a view derive of wanted rows; of extremes for their keys."""
+        rules, schema = self.rules[view], self.schemas[view]
+        by_key = rules.fold != SET
+        key = ("derivable", by_key)
+        if key not in self._only_spark:
+            try:
+                return derivable_on_driver(rules, tables, wanted, schema, by_key=by_key)
+            except OnlySpark:
+                self._only_spark.add(key)
+        statement = self.rendered(view, key, lambda made: made.derivable(by_key=by_key))
+        if statement is None:
+            return no_rows(schema)
+        return self.run(view, statement, {**tables, WANTED: wanted})
 
     def run(self, view: str, statement: Statement, tables: Mapping[str, pa.Table]) -> pa.Table:
         """A statement on the driver's rows; `tables` by relation, those of changes as named."""
