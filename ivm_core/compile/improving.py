@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.compile.monotone import chosen_from
 from ivm_core.operators.sql import tree_of
 from ivm_core.plan.nodes import Filter, Join, Match, Node, Project, Scan
 from ivm_core.plan.recursion import MAX, MIN
@@ -65,9 +66,8 @@ def _no_better(tree: exp.Expr, node: Node, component: Mapping[str, Rules], fold:
     tree = tree.unnest()
     if isinstance(tree, exp.Column):
         return _is_no_better(node, tree.name, component, fold)
-    bound = exp.Greatest if fold == MIN else exp.Least
-    if isinstance(tree, bound):
-        parts = [tree.this, *tree.expressions]
+    parts = chosen_from(tree, "greatest" if fold == MIN else "least")
+    if parts:
         return any(_no_better(part, node, component, fold) for part in parts)
     step = exp.Add if fold == MIN else exp.Sub
     if isinstance(tree, step):
@@ -87,6 +87,8 @@ def _is_not_negative(tree: exp.Expr) -> bool:
         return not tree.is_string
     if isinstance(tree, exp.Cast):
         return _is_not_negative(tree.this)
-    if isinstance(tree, exp.Greatest):
-        return any(_is_not_negative(part) for part in [tree.this, *tree.expressions])
-    return isinstance(tree, exp.Abs)
+    parts = chosen_from(tree, "greatest")
+    if parts:
+        return any(_is_not_negative(part) for part in parts)
+    is_abs = isinstance(tree, exp.Anonymous) and tree.name.lower() == "abs"
+    return is_abs or isinstance(tree, exp.Abs)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
 
 DOWN, STILL, UP = -1, 0, 1
-KEPT = (exp.Least, exp.Greatest, exp.Paren, exp.Cast, exp.Add)
-KEPT_CALLS = frozenset({"LEAST", "GREATEST"})
 
 
 class _MovesBothWays(Exception):
@@ -161,23 +159,24 @@ def _way_of(tree: exp.Expr, moves: Mapping[str, int]) -> int:
         return -_way_of(tree.this, moves)
     if isinstance(tree, exp.Sub):
         return _one_way([_way_of(tree.left, moves), -_way_of(tree.right, moves)])
-    if isinstance(tree, exp.Anonymous) and tree.name.upper() in KEPT_CALLS:
-        return _one_way([_way_of(part, moves) for part in tree.expressions])
-    if isinstance(tree, exp.Mul):
-        for factor, other in ((tree.left, tree.right), (tree.right, tree.left)):
-            if _is_literal(factor):
-                return _way_of(other, moves)
-    if not isinstance(tree, KEPT):
+    if isinstance(tree, exp.Add):
+        return _one_way([_way_of(tree.left, moves), _way_of(tree.right, moves)])
+    if isinstance(tree, exp.Paren | exp.Cast):
+        return _way_of(tree.this, moves)
+    parts = chosen_from(tree, "least") or chosen_from(tree, "greatest")
+    if not parts:
         raise _MovesBothWays
-    parts = [tree.left, tree.right] if isinstance(tree, exp.Add) else [tree.this, *tree.expressions]
     return _one_way([_way_of(part, moves) for part in parts])
 
 
-def _is_literal(tree: exp.Expr) -> bool:
-    """Whether it is a number without a sign, in whatever type."""
-    while isinstance(tree, exp.Cast | exp.Paren):
-        tree = tree.this
-    return isinstance(tree, exp.Literal) and tree.name.removesuffix("D").replace(".", "").isdigit()
+def chosen_from(tree: exp.Expr, name: str) -> list[exp.Expr]:
+    """What a call of `least` or `greatest` chooses from; nothing for any other expression."""
+    kinds = {"least": exp.Least, "greatest": exp.Greatest}
+    if isinstance(tree, kinds[name]):
+        return [tree.this, *tree.expressions]
+    if isinstance(tree, exp.Anonymous) and tree.name.lower() == name:
+        return list(tree.expressions)
+    return []
 
 
 def _one_way(ways: list[int]) -> int:

@@ -141,6 +141,7 @@ class Catalog:
                 definition.kept_in,
                 functions=definition.functions,
                 component=definition.component,
+                recursions=definition.recursions,
             ).called(definition.name)
         if program.schema.ddl != definition.schema:
             raise InternalError(
@@ -291,6 +292,7 @@ class Catalog:
         *,
         folder: str = "",
         promised: ViewDefinition | None = None,
+        recursions: Mapping[str, str] | None = None,
     ) -> ViewDefinition:
         """Compile a view's definition and check that Spark understands its text as we do.
 
@@ -309,6 +311,7 @@ class Catalog:
             asked=asked,
             functions=functions,
             component=promised.component if promised is not None else (),
+            recursions=recursions,
         )
         theirs = program.schema if promised is not None else asked[0]
         ours = program.schema
@@ -331,6 +334,8 @@ class Catalog:
             folder=folder,
             component=promised.component if promised is not None else (),
             limits=promised.limits if promised is not None else (),
+            recursions=recursions or {},
+            inside=promised.inside if promised is not None else "",
         )
         self._programs[name] = (definition, program)
         self._drafts[name] = definition
@@ -380,6 +385,7 @@ class Catalog:
         asked: list[Schema] | None = None,
         functions: Mapping[str, str] | None = None,
         component: tuple[str, ...] = (),
+        recursions: Mapping[str, str] | None = None,
     ) -> ViewProgram:
         """The program of a view over these shared nodes; `hidden` is a view that it can't read.
 
@@ -388,7 +394,12 @@ class Catalog:
         """
         types = TypeBook(analyser, known, f"view {name}")
         schemas = self._readable("" if component else hidden)
-        planned = self._planned(name, sql, schemas, analyser, types, functions or {}, asked)
+        if recursions is None:
+            stored = self._drafts.get(name) or self._history.views.get(name)
+            recursions = {} if stored is None else stored.recursions
+        planned = self._planned(
+            name, sql, schemas, analyser, types, functions or {}, asked, recursions
+        )
         relations = self.relations() | schemas
         if component:
             return recursive_program(name, sql, planned, relations, types, component, inner_name)
@@ -422,6 +433,7 @@ class Catalog:
         types: TypeBook,
         functions: Mapping[str, str],
         asked: list[Schema] | None = None,
+        recursions: Mapping[str, str] | None = None,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
         key = (sql, *(part for each in sorted(functions.items()) for part in each))
@@ -438,7 +450,7 @@ class Catalog:
 
             ask = partial(_columns_of, types.book, analyser, schemas)
             in_sql = _in_sql(functions)
-            plan = parse_view(sql, schemas, f"view {name}", judge, ask, in_sql).plan
+            plan = parse_view(sql, schemas, f"view {name}", judge, ask, in_sql, recursions).plan
             known = plan_view(name, lambda: plan, schemas, types)
             over = {each: schemas.get(each) for each in plan.relations}
             self._plans[key] = (over, known)

@@ -29,7 +29,7 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.recursion.component import ComponentEvaluation
-from ivm_core.engine.recursion.declaring import Component, draft_component
+from ivm_core.engine.recursion.declaring import Component, draft_component, draft_inner
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.retention import fold, held_by
@@ -236,8 +236,11 @@ class Engine:
             self.draft(name, sql, require)
             return
         stored = self.history.views[taken]
-        is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
-            taken, sql, self.analyser(name), self.functions.called_in(sql)
+        is_same = stored.sql.strip() == sql.strip() or (
+            not stored.recursions
+            and self.catalog.means_the_same(
+                taken, sql, self.analyser(name), self.functions.called_in(sql)
+            )
         )
         if not is_same or stored.require != require:
             raise DefinitionConflict(
@@ -254,7 +257,16 @@ class Engine:
         functions = self.functions.called_in(sql)
         free = self.history.free_folder(name)
         folder = "" if free == name else free
-        self.catalog.draft(name, sql, self.analyser(name), functions, require, folder=folder)
+        recursions = draft_inner(self, name, sql)
+        self.catalog.draft(
+            name,
+            sql,
+            self.analyser(name),
+            functions,
+            require,
+            folder=folder,
+            recursions=recursions,
+        )
         refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
 
     def analyser(self, view: str) -> SparkAnalyser:

@@ -44,6 +44,7 @@ def share(
         if name not in history.begun
         and not catalog.definition(name).shadow_of
         and not catalog.definition(name).component
+        and not catalog.definition(name).recursions
     ]
     programs = {name: catalog.program(name) for name in fresh}
     known = [node.key for node in history.shared.values()]

@@ -6,7 +6,7 @@ branches that don't recurse, made wider where a recursive branch gives more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,17 +14,18 @@ from sqlglot import exp
 from ivm_core.compile.monotone import refuse_other_uses
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.requiring import refuse_unless
+from ivm_core.frontend.recursion import circles, recursive_queries
 from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.errors import Unsupported, UserError
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.operators.sql import text_of
-from ivm_core.plan.recursion import BAG
+from ivm_core.plan.recursion import BAG, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ivm_core.engine.core import Engine
-    from ivm_core.plan.recursion import Limits, Rules
+    from ivm_core.plan.recursion import Rules
 
 WIDENINGS = 4
 """How often the columns of a recursive branch may make those of the others wider."""
@@ -38,6 +39,10 @@ class Component:
     require: Mapping[str, str]
     schemas: Mapping[str, str]
     limits: Limits
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of the columns, where these are given without types."""
+    inside: str = ""
+    """The view whose text they are from, if they are common table expressions of it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +109,7 @@ def _promise(
     promised = {}
     for name, sql in component.texts.items():
         free = engine.history.free_folder(name)
-        folder = "" if free == name else free
+        folder = "" if free == name or component.inside else free
         promised[name] = ViewDefinition(
             name,
             sql,
@@ -114,6 +119,7 @@ def _promise(
             folder=folder,
             component=component.names,
             limits=limits,
+            inside=component.inside,
         )
         engine.catalog.promise(promised[name])
     return promised
@@ -132,7 +138,21 @@ def _inferred(
     spelled = {each.casefold(): each for each in schemas}
     reads = {spelled[n] for n in _tables(kept) if n in spelled}
     analyser = engine.analyser(name)
-    return analyser.original(text_of(kept), {each: schemas[each] for each in reads})
+    found = analyser.original(text_of(kept), {each: schemas[each] for each in reads})
+    return _renamed(found, component.columns.get(name, ()), name)
+
+
+def _renamed(schema: Schema, columns: tuple[str, ...], name: str) -> Schema:
+    if not columns:
+        return schema
+    if len(columns) != len(schema.fields):
+        raise UserError(
+            f"{len(columns)} column names for the {len(schema.fields)} columns of {name}",
+            where=f"view {name}",
+            fix="name every column once",
+        )
+    named = zip(schema, columns, strict=True)
+    return Schema(tuple(replace(each, name=column) for each, column in named))
 
 
 def _without(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
@@ -141,10 +161,16 @@ def _without(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
         for union in tree.find_all(exp.Union):
             sides = [side for side in (union.left, union.right) if not _tables(side) & unknown]
             if len(sides) == 1:
+                kept = sides[0].copy()
+                outer, inner = union.args.get("with_"), kept.args.get("with_")
+                if outer is not None:
+                    # what the union could name, each of its branches could
+                    own = [] if inner is None else inner.expressions
+                    kept.set("with_", exp.With(expressions=[*outer.expressions, *own]))
                 if union is tree:
-                    tree = sides[0].copy()
+                    tree = kept
                 else:
-                    union.replace(sides[0].copy())
+                    union.replace(kept)
                 break
         else:
             return None
@@ -169,7 +195,7 @@ def _widened(
         return None
     found = engine.analyser(name).original(sql, {each: schemas[each] for each in reads})
     same = [each.type for each in found] == [each.type for each in known[name]]
-    return None if same else found
+    return None if same else _renamed(found, tuple(known[name].names), name)
 
 
 def _refuse_mixed(rules: Mapping[str, Rules]) -> None:
@@ -183,3 +209,31 @@ def _refuse_mixed(rules: Mapping[str, Rules]) -> None:
             "rows of this one are there would depend on the order of iterations",
             rewrite="write UNION instead of UNION ALL, SELECT DISTINCT instead of SELECT",
         )
+
+
+def draft_inner(engine: Engine, view: str, sql: str) -> dict[str, str]:
+    """Draft the recursive common table expressions of a view's text as views inside of it.
+
+    Gives back which expression has become which view.
+    """
+    where = f"view {view}"
+    tree = parse_statement(sql, where)
+    groups = circles(tree)
+    names = {
+        name: engine.history.free_folder(f"{view}.{name}") for group in groups for name in group
+    }
+    queries = recursive_queries(tree, names, where)
+    for group in groups:
+        own = {names[name]: queries[names[name]] for name in group}
+        draft_component(
+            engine,
+            Component(
+                {name: query.sql for name, query in own.items()},
+                {},
+                {},
+                Limits(),
+                {name: query.columns for name, query in own.items() if query.columns},
+                view,
+            ),
+        )
+    return names
