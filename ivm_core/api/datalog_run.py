@@ -26,7 +26,7 @@ from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.frontend.datalog.program import Program, checked_program
 from ivm_core.frontend.datalog.queries import aggregated, branches_of, relation_query
-from ivm_core.frontend.datalog.selects import ClauseSelect
+from ivm_core.frontend.datalog.selects import clause_select
 from ivm_core.model.errors import DatalogError, TickFailed, UnknownName, UserError
 from ivm_core.model.names import did_you_mean
 from ivm_core.operators.arrow_types import arrow_schema
@@ -186,8 +186,7 @@ class _Batch:
             for place, atom in enumerate(checked.clause.atoms):
                 if atom.relation in stratum and _size(self._known[_delta(atom.relation)]):
                     reads = {place: _delta(atom.relation)}
-                    rendered = ClauseSelect(checked, self._program.relations, reads).select()
-                    branches.append(rendered)
+                    branches.append(clause_select(checked, self._program.relations, reads))
         if not branches:
             return LocalRows(_table([], self._schema(name)), self._schema(name))
         found = self._combined(name, branches)

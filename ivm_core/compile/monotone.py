@@ -159,10 +159,6 @@ def _way_of(tree: exp.Expr, moves: Mapping[str, int]) -> int:
         return -_way_of(tree.this, moves)
     if isinstance(tree, exp.Sub):
         return _one_way([_way_of(tree.left, moves), -_way_of(tree.right, moves)])
-    if isinstance(tree, exp.Mul):
-        for factor, other in ((tree.left, tree.right), (tree.right, tree.left)):
-            if _is_literal(factor):
-                return _way_of(other, moves)
     if isinstance(tree, exp.Add):
         return _one_way([_way_of(tree.left, moves), _way_of(tree.right, moves)])
     if isinstance(tree, exp.Paren | exp.Cast):
@@ -171,13 +167,6 @@ def _way_of(tree: exp.Expr, moves: Mapping[str, int]) -> int:
     if not parts:
         raise _MovesBothWays
     return _one_way([_way_of(part, moves) for part in parts])
-
-
-def _is_literal(tree: exp.Expr) -> bool:
-    """Whether it is a number without a sign, in whatever type."""
-    while isinstance(tree, exp.Cast | exp.Paren):
-        tree = tree.this
-    return isinstance(tree, exp.Literal) and tree.name.removesuffix("D").replace(".", "").isdigit()
 
 
 def chosen_from(tree: exp.Expr, name: str) -> list[exp.Expr]:

@@ -123,6 +123,42 @@ PROGRAMS = {
     ),
 }
 
+EVERYTHING = r"""
+.decl e(x: number, y: number) .decl s(t: symbol, f: float) .decl small(a: int32)
+.input e, s, small
+.decl tc(x: number, y: number)
+tc(x, y) :- e(x, y); tc(x, z), e(z, y).
+.decl dist(x: number, d: unsigned)
+dist(0, 0).
+dist(y, min(d + 1)) :- dist(x, d), e(x, y), d < 9.
+.decl wide(a: int32, b: number, c: number)
+wide(a * a, a / 2, -a % 3) :- small(a), a / 2 != 1, a > -3.
+.decl text(t: symbol, n: number)
+text(cat(t, "-", substr(t, 1, 2), to_string(n)), n) :- s(t, _), n = strlen(t), !match("b.*", t).
+text("\"q\"'\\", max(1, 2, strlen(t))) :- s(t, _), contains("\\", t).
+.decl sums(n: number, total: number, least: symbol, mean: float)
+sums(n, total, least, average) :- n = count : { e(_, _) }, total = sum x * y : { e(x, y), x < y },
+    least = min t : { s(t, _) }, average = mean f : { s(_, f) }.
+.decl degree(x: number, n: number, most: number)
+degree(x, n, m) :- (e(x, _); e(_, x)), n = count : { e(x, _) }, m = sum y : { e(x, y), !e(y, x) }.
+.decl lone(x: number)
+lone(7) :- !e(7, _).
+lone(y) :- y = 3 + 1, n = count : { e(y, _) }, n = 0, !e(_, 9).
+.decl out(x: number, n: number, f: float)
+out(x, count(), sum(f * -1)) :- e(x, _), s(_, f).
+.decl both(x: number, lo: number, hi: number)
+both(x, min(y), max(y)) :- e(x, y).
+both(x, y, y) :- e(_, x), y = x.
+.decl bits(b: number, o: number, x: number)
+bits(band(x, y), bor(x, y), bxor(x, y)) :- e(x, y).
+"""
+"""One rule of every kind, for facts that try them."""
+FACTS: dict[str, list[tuple[Any, ...]]] = {
+    "e": [(0, 1), (1, 2), (2, 0), (2, 3), (3, 3), (5, 6), (5, 6), (-4, 5)],
+    "s": [("bar", 0.5), ("c\\d", -2.25), ("ééé", 0.0), ("", 1e300)],
+    "small": [(3,), (-2,), (-7,), (5,), (2,)],
+}
+
 
 def together(names: Sequence[str]) -> Named:
     """Several of them as one program."""

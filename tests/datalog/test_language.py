@@ -44,6 +44,7 @@ def query(text: str, name: str) -> str:
         (".decl a(x)", "unexpected ')'", 1, 10, '":"'),
         (".input a(IO=file)", "unexpected '('", 1, 9, '","'),
         ("a(x) :- b(x) & c(x).", "unexpected '&'", 1, 14, "a comparison"),
+        ("a(min) :- b(min).", "unexpected ')'", 1, 6, "min is a word of the language"),
         ('a("x).', "a text without its end", 1, 3, "on the same line"),
         ("a(1). /* b", "a comment without its end", 1, 7, "*/"),
         ("a(x) :- b(x), x.", "a value where something", 1, 15, "compare it"),

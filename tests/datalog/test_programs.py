@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.datalog.programs import PROGRAMS, together
+from tests.datalog.programs import EVERYTHING, FACTS, PROGRAMS, together
 from tests.datalog.stories import Story, play, random_steps
 
 if TYPE_CHECKING:
@@ -25,6 +25,18 @@ def test_programs_are_what_the_reference_and_batch_mode_say_after_every_step(
         replayed = session.flow.replay()
         assert replayed.equal
         assert {each.tick for each in replayed.deltas} == {1, 2, 3}
+
+
+@pytest.mark.nightly
+def test_rules_of_every_kind_are_kept(spark: SparkSession) -> None:
+    random = Random(3)
+    given = [("+", name, fact) for name, facts in FACTS.items() for fact in facts]
+    steps = [tuple(given), ()]
+    for _ in range(3):
+        some = random.sample(given, 5)
+        steps += [tuple(("-", *each[1:]) for each in some), tuple(some)]
+    with play(Story(EVERYTHING, tuple(steps)), spark) as session:
+        assert session.flow.replay().equal
 
 
 @pytest.mark.nightly

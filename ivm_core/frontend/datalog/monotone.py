@@ -134,25 +134,10 @@ def _keeps_order(part: Expression, values: Values, kinds: Mapping[str, Kind]) ->
     left, *rest = part.arguments
     if part.functor == "-":
         fixed = not any(v.name in values for v in variables_of(rest[0]))
-        return fixed and _keeps_order(left, values, kinds)
-    if part.functor == "*":
-        sides = part.arguments
-        return all(
-            _keeps_order(each, values, kinds) and _is_not_negative(each, kinds) for each in sides
-        ) or any(
-            isinstance(one, Constant)
-            and not isinstance(one.value, str)
-            and one.value >= 0
-            and _keeps_order(other, values, kinds)
-            for one, other in (sides, sides[::-1])
-        )
+        # an unsigned difference fails below zero, which no order foresees
+        is_signed = kind_of(part, kinds) is not Kind.UNSIGNED
+        return is_signed and fixed and _keeps_order(left, values, kinds)
     return False
-
-
-def _is_not_negative(part: Expression, kinds: Mapping[str, Kind]) -> bool:
-    if isinstance(part, Constant):
-        return not isinstance(part.value, str) and part.value >= 0
-    return kind_of(part, kinds) is Kind.UNSIGNED
 
 
 def _refuse_any(clause: Clause, part: Expression | Literal, values: Values) -> None:
@@ -167,8 +152,7 @@ def _refusal(clause: Clause, part: Expression | Literal, values: Values) -> Exce
     return clause.refusal(
         f"this use of {name}, a {way} within the recursion that makes it",
         REASON,
-        f"let it go into {way}(…) of the head by +, min, max or a factor that isn't negative, or "
-        f"compare it with {' or '.join(STAYS_TRUE[way])}; do the rest in a relation after the "
-        "recursion",
+        f"let it go into {way}(…) of the head by +, min or max, or compare it with "
+        f"{' or '.join(STAYS_TRUE[way])}; do the rest in a relation after the recursion",
         names[0].place,
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Token, Tree
+from lark.exceptions import UnexpectedInput
 
+from ivm_core.frontend.datalog.expectations import grammar, unexpected
 from ivm_core.frontend.datalog.syntax import (
     Atom,
     BodyAggregate,
@@ -34,24 +33,11 @@ from ivm_core.frontend.datalog.syntax import (
 from ivm_core.model.errors import DatalogError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-SPELLED = {
-    "NAME": "a name",
-    "STRING": "a text",
-    "UNDERSCORE": "_",
-    "AGGREGATE": "an aggregate",
-    "COMPARISON": "a comparison",
-    "SUBTYPE": "<:",
-    "$END": "the end of the program",
-}
-NUMBERS = {"INTEGER", "FLOAT", "UNSIGNED", "HEXADECIMAL", "BINARY"}
-OPERATORS = {"PLUS", "MINUS", "TIMES", "OVER", "MODULO", "TO_THE"}
-NOT_FOR_PEOPLE = {"COMMENT", "WHITESPACE"}
 OPERAND_FREE = "count"
 LONGEST_NUMBER = 100
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-SHOWN = re.compile(r"\w+|[:<>!=]+-?|.", re.DOTALL)
 Found = Expression | Formula
 
 
@@ -62,78 +48,15 @@ def parse_program(text: str) -> Source:
             f"a program is text, not {type(text).__name__}", fix="give the program's text"
         )
     try:
-        tree = _grammar().parse(text)
+        tree = grammar().parse(text)
         return _Reader(text).source(tree)
     except UnexpectedInput as error:
-        raise _unexpected(error, text) from error
+        raise unexpected(error, text) from error
     except RecursionError as error:
         raise DatalogError(
             "the program is nested too deeply",
             fix="split the rule: give parts of it relations of their own",
         ) from error
-
-
-@cache
-def _grammar() -> Lark:
-    grammar = files("ivm_core.frontend.datalog").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        start="program",
-        propagate_positions=True,
-        maybe_placeholders=False,
-    )
-
-
-def _unexpected(error: UnexpectedInput, text: str) -> DatalogError:
-    names: Iterable[str] = ()
-    if isinstance(error, UnexpectedToken):
-        names = error.accepts or error.expected
-    elif isinstance(error, UnexpectedCharacters):
-        names = error.allowed or ()
-    at = error.pos_in_stream
-    ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    rest = "" if ended or at is None else text[at:]
-    found = SHOWN.match(rest) if rest.strip() else None
-    what = f"unexpected {found.group()!r}" if found else "the program ends too early"
-    fix = f"expected {_listed(names)}"
-    if rest.startswith('"'):
-        what, fix = "a text without its end", 'close it with " on the same line'
-    elif rest.startswith("/*"):
-        what, fix = "a comment without its end", "close it with */"
-    elif not found:
-        lines = text.rstrip().splitlines() or [""]
-        return DatalogError(what, fix=fix, line=len(lines), column=len(lines[-1]) + 1)
-    line, column = error.line, error.column
-    return DatalogError(what, fix=fix, line=line, column=column, rule=_line(text, line))
-
-
-def _line(text: str, number: int) -> str:
-    lines = text.splitlines()
-    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    """What could have come, for people: names of tokens by their look."""
-    given = set(names) - NOT_FOR_PEOPLE
-    shown = {SPELLED.get(name) or _look(name) for name in given - NUMBERS - OPERATORS}
-    if given & NUMBERS:
-        shown.add("a number")
-    if given & OPERATORS:
-        shown.add("an operator")
-    words = sorted(each for each in shown if each[0].isalpha())
-    listed = [*words, *sorted(f'"{each}"' for each in shown if not each[0].isalpha())]
-    return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
-
-
-@cache
-def _looks() -> dict[str, str]:
-    terminals = _grammar().terminals
-    return {str(each.name): str(each.pattern.value) for each in terminals}
-
-
-def _look(name: str) -> str:
-    return _looks().get(name, name).replace("\\", "")
 
 
 class _Reader:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.frontend.datalog.selects import ClauseSelect, aggregate, literal
+from ivm_core.frontend.datalog.bodies import aggregate, literal
+from ivm_core.frontend.datalog.selects import clause_select
 from ivm_core.frontend.datalog.syntax import Atom, Variable
 from ivm_core.operators.sql import column, named, select, union_all
 from ivm_core.operators.sql import relation as table
@@ -69,7 +70,7 @@ def branches_of(program: Program, name: str, sources: Mapping[str, str]) -> list
     if facts:
         branches.append(_facts(relation, facts))
     branches += [
-        ClauseSelect(each, program.relations).select()
+        clause_select(each, program.relations)
         for each in program.clauses[name]
         if each.constants is None
     ]
