@@ -50,7 +50,7 @@ def replay_equality_checks(pipeline: Pipeline) -> AssetChecksDefinition:
         ready = [name for name in names if name in ticked]
         if not ready:
             return
-        with told_in_our_words(), flows.read(pipeline, spark.spark_session) as flow:
+        with told_in_our_words(), flows.read(pipeline, spark.session(pipeline.spark)) as flow:
             for name in ready:
                 yield _result(pipeline, flow.check(name))
 

@@ -58,7 +58,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             for view in pipeline.views
             if asset_key(pipeline, view.name) in context.selected_asset_keys
         ]
-        with told_in_our_words(), flows.open(pipeline, spark.spark_session) as flow:
+        with told_in_our_words(), flows.open(pipeline, spark.session(pipeline.spark)) as flow:
             summary = flow.tick(views=selected)
             explained = {name: flow.explain(name) for name in summary.views}
         frontier = read_frontier(flows.flow_path(pipeline))
