@@ -13,7 +13,10 @@ from pathlib import Path
 from ivm_core.model.errors import UserError
 
 STORE_VARIABLE = "TIDEVIEW_STORE"
-_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+_STORE = "${store}"
+_VARIABLE = re.compile(
+    r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>([^{}]|\$\{store\})*))?\}"
+)
 
 
 def default_store() -> Path:
@@ -39,7 +42,9 @@ def expanded(text: str, store: Path | None = None, where: str = "") -> str:
         name = found["name"]
         if name == "store":
             return str(store or default_store())
-        given = os.environ.get(name, found["default"])
+        given = os.environ.get(name)
+        if given is None and found["default"] is not None:
+            return found["default"].replace(_STORE, str(store or default_store()))
         if given is None:
             raise UserError(
                 f"the variable {name} is not set",

@@ -16,6 +16,7 @@ from ivm_core.cli import (
     compact,
     explain,
     metrics,
+    new,
     reading,
     repair,
     replay,
@@ -99,6 +100,8 @@ COMMANDS = (
     Command("compact", compact.HELP, compact.EXAMPLES, compact.add_arguments, compact.run),
     Command("repair", repair.HELP, repair.EXAMPLES, repair.add_arguments, repair.run),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
+    Command("new", new.HELP, new.EXAMPLES, new.add_arguments, new.run),
+    Command("schema", new.SCHEMA_HELP, new.SCHEMA_EXAMPLES, new.add_schema_arguments, new.schema),
 )
 
 

@@ -92,7 +92,7 @@ class ViewProgram:
     types: Mapping[str, str] = field(compare=False)
     """What Spark said of inner nodes: DDL by the fingerprint of a node."""
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """Statements that were rendered before, by what they were rendered for."""
+    """Statements that were rendered before and what stages reach, by what they were made for."""
 
     @property
     def schema(self) -> Schema:

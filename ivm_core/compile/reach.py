@@ -2,19 +2,22 @@
 
 Each changed input of a join reaches the others by equality, hop by hop: the values in ΔA limit B
 by `a.x = b.y`, the rows of B that come back limit C, and so on. Where several equalities lead from
-what is at hand to B, all of them limit it. A hop names columns of relations only, so the engine can
-run it on traces without evaluating any expression. Limits are supersets; the statement itself joins
-exactly. What no equality reaches is read in full, with the reason.
+what is at hand to B, all of them limit it; rows that a simple filter takes away reach nothing
+(`operators/sieve.py`). A hop names columns of relations only, so the engine can run it on traces
+without Spark. Limits are supersets; the statement itself joins exactly. What no equality reaches is
+read in full, with the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ivm_core.compile.totality import column_type
-from ivm_core.operators.sql import equality_sides, is_null_safe
+from ivm_core.operators.sieve import sieved
+from ivm_core.operators.sql import equality_sides, is_null_safe, renamed
 from ivm_core.plan.nodes import (
     CLOCKS,
     Filter,
@@ -31,20 +34,33 @@ from ivm_core.plan.nodes import (
 if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
     from ivm_core.model.types import DataType
+    from ivm_core.plan.scalar import Scalar
 
 KEYS = "@keys"
 """The relation of affected keys, whose columns are those of the stage's body."""
+UNKNOWN = "@unknown"
+"""Stands in a filter for what is not a column of the relation."""
 INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 EXACT = frozenset({"STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BINARY", "BOOLEAN", "DECIMAL"})
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the values of a hop come from: a column of a relation's delta, and of its rows."""
+    """Where the values of a hop come from: a column of a relation's delta, and of its rows.
+
+    Only rows that pass the `sieves`, predicates over the relation's columns, have to count.
+    """
 
     relation: str
     field: str
     with_rows: bool
+    sieves: tuple[Scalar, ...] = ()
+
+    def __str__(self) -> str:
+        if self.relation == KEYS:
+            return "the affected keys"
+        where = " AND ".join(each.sql for each in self.sieves)
+        return f"{self.relation}.{self.field}" + (f" where {where}" if where else "")
 
 
 @dataclass(frozen=True)
@@ -56,11 +72,7 @@ class FieldLimit:
     null_safe: bool
 
     def __str__(self) -> str:
-        sources = ", ".join(
-            "the affected keys" if each.relation == KEYS else f"{each.relation}.{each.field}"
-            for each in self.origins
-        )
-        return f"{self.field} to values of {sources}"
+        return f"{self.field} to values of {', '.join(str(each) for each in self.origins)}"
 
 
 @dataclass(frozen=True)
@@ -146,8 +158,7 @@ class ReachFinder:
             if values is None or any(each.relation in CLOCKS for each in values.origins):
                 continue
             origins = tuple(
-                Origin(each.relation, each.field, each.relation in reached)
-                for each in values.origins
+                replace(each, with_rows=each.relation in reached) for each in values.origins
             )
             self.reach.keys[key] = origins
             limits[key] = _Values(origins, values.type, null_safe=True)
@@ -162,7 +173,7 @@ class ReachFinder:
         limits = {}
         for key in keys:
             found = column_type(node, key, self._catalog)
-            if found is not None and _is_limitable(found) and _trace(node, key) is not None:
+            if found is not None and _is_limitable(found) and _scans(node, key) is not None:
                 origin = Origin(KEYS, key, with_rows=False)
                 limits[key] = _Values((origin,), found, null_safe=True)
         if limits:
@@ -212,7 +223,7 @@ class ReachFinder:
                 if first is not None and target != position:
                     continue
                 with_rows = origin != changed or _has_join(join.parts[origin])
-                values = self._values(join.parts[origin], near.column, with_rows=with_rows)
+                values = self._values(join, near.column, with_rows=with_rows)
                 if values is None or not self._accepts(join.parts[target], far.column, values):
                     continue
                 values = _Values(values.origins, values.type, is_null_safe(condition))
@@ -223,12 +234,24 @@ class ReachFinder:
         return None if first is None else (position, found)
 
     def _values(self, node: Node, column: str, *, with_rows: bool) -> _Values | None:
-        traced = _trace(node, column)
+        scans = _scans(node, column)
         found = column_type(node, column, self._catalog)
-        if traced is None or found is None or not _is_limitable(found):
+        if scans is None or found is None or not _is_limitable(found):
             return None
-        origins = tuple(Origin(relation, name, with_rows) for relation, name in traced)
+        origins = tuple(self._origin(*each, with_rows=with_rows) for each in scans)
         return _Values(origins, found, null_safe=False)
+
+    def _origin(
+        self, scan: Scan, column: str, filters: tuple[Scalar, ...], *, with_rows: bool
+    ) -> Origin:
+        schema = self._catalog.get(scan.relation)
+        fields = dict(zip(scan.columns, scan.fields, strict=True))
+        sieves = {}
+        for each in filters:
+            sieve = sieved(renamed(each, fields), partial(_type, schema))
+            if sieve is not None:
+                sieves[sieve.sql] = sieve
+        return Origin(scan.relation, fields[column], with_rows, tuple(sieves.values()))
 
     def _accepts(self, node: Node, column: str, values: _Values) -> bool:
         found = column_type(node, column, self._catalog)
@@ -282,24 +305,52 @@ def _source(node: Generate | Project, column: str) -> str | None:
     return None if column in node.names else column
 
 
-def _trace(node: Node, column: str) -> list[tuple[str, str]] | None:
-    """The relations' columns that a column is made of unchanged; None when it is computed."""
+_Filtered = tuple[Scan, str, tuple["Scalar", ...]]
+"""A scan, one of its columns, and predicates that its rows must pass, as far as it decides them."""
+
+
+def _scans(node: Node, column: str, filters: tuple[Scalar, ...] = ()) -> list[_Filtered] | None:
+    """The scans that a column comes from unchanged, filtered; None when it is computed."""
     if isinstance(node, Scan):
-        return [(node.relation, node.field_of(column))]
-    if isinstance(node, Filter | Negated | Repeated):
-        return _trace(node.input, column)
+        return [(node, column, _within(filters, {name: name for name in node.columns}))]
+    if isinstance(node, Filter):
+        return _scans(node.input, column, (*filters, node.predicate))
+    if isinstance(node, Negated | Repeated):
+        return _scans(node.input, column, filters)
     if isinstance(node, Generate | Project):
         source = _source(node, column)
-        return None if source is None else _trace(node.input, source)
+        if source is None:
+            return None
+        sources = {name: known for name in node.columns if (known := _source(node, name))}
+        return _scans(node.input, source, _within(filters, sources))
     if isinstance(node, Join):
-        return _trace(node.parts[node.part_of(column)], column)
+        part = node.parts[node.part_of(column)]
+        theirs = {name: name for name in part.columns}
+        return _scans(part, column, _within((*filters, *node.conditions), theirs))
     if isinstance(node, UnionAll):
         position = node.columns.index(column)
-        found = [_trace(branch, branch.columns[position]) for branch in node.branches]
-        if any(each is None for each in found):
-            return None
-        return [pair for each in found if each is not None for pair in each]
+        found: list[_Filtered] = []
+        for branch in node.branches:
+            below = dict(zip(node.columns, branch.columns, strict=True))
+            each = _scans(branch, branch.columns[position], _within(filters, below))
+            if each is None:
+                return None
+            found += each
+        return found
     return None
+
+
+def _within(filters: tuple[Scalar, ...], names: Mapping[str, str]) -> tuple[Scalar, ...]:
+    """The filters over the columns below; a column that isn't there is one that nothing knows."""
+    return tuple(
+        renamed(each, {name: names.get(name, UNKNOWN) for name in each.columns})
+        for each in filters
+        if not each.columns.isdisjoint(names)
+    )
+
+
+def _type(schema: Schema | None, name: str) -> DataType | None:
+    return None if schema is None or name == UNKNOWN else schema.field(name).type
 
 
 def _why_no_key(keys: tuple[str, ...]) -> str:

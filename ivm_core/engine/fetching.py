@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ivm_core.compile.reach import KEYS
 from ivm_core.model.names import WEIGHT
+from ivm_core.operators.sieve import passing
 from ivm_core.store.limit import ColumnLimit, Limit
 
 if TYPE_CHECKING:
@@ -68,9 +69,10 @@ class Fetcher:
                 continue
             change = self._change_of(origin.relation)
             if change is not None:
-                arrays.append(change.column(origin.field))
+                arrays.append(passing(change, origin.sieves).column(origin.field))
             if origin.with_rows:
-                arrays.append(self.rows(origin.relation).column(origin.field))
+                rows = self.rows(origin.relation)
+                arrays.append(passing(rows, origin.sieves).column(origin.field))
         wanted = arrays[0].type if arrays else pa.int64()
         if pa.types.is_integer(wanted):
             wanted = pa.int64()

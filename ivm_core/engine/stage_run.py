@@ -183,8 +183,7 @@ class StageRun(ABC):
         if statement is None:
             return
         self.way = "affected keys recomputed" if parts.node.partition else "recomputed"
-        finder = ReachFinder(self.view.catalog, self.dirty)
-        reach = finder.of_parts(self.stage.stage.body, parts.node.partition)
+        reach = self._reach_of_parts(parts)
         reads = self._inputs(statement, reach)
         reads[bound_name(parts.output, Form.OLD)] = self._old_parts(parts, reach)
         self._emit(statement, reads)
@@ -199,8 +198,7 @@ class StageRun(ABC):
         if statement is None:
             return
         self.way = f"delta, {INSERT_ONLY}"
-        finder = ReachFinder(self.view.catalog, self.dirty)
-        found = finder.of_parts(self.stage.stage.body, parts.node.partition).keys
+        found = self._reach_of_parts(parts).keys
         known = {key: each for key, each in found.items() if not any(o.with_rows for o in each)}
         reads = self._inputs(statement, self._reach())
         reads[bound_name(parts.output, Form.OLD)] = self._old_parts(parts, Reach(keys=known))
@@ -225,7 +223,7 @@ class StageRun(ABC):
             reads[name] = LocalRows(arrow_schema(schema).empty_table(), schema)
             return True
         columns = tuple(theirs for _, theirs in aggregate.node.keys)
-        reach = ReachFinder(self.view.catalog, self.dirty).of_keys(body, columns)
+        reach = self._found("keys", lambda finder: finder.of_keys(body, columns))
         inputs = self._inputs(statement, reach, _renamed(keys, columns))
         inputs[keys_name(aggregate.output)] = keys
         reads[name] = self._collect(statement, inputs, schema)
@@ -255,7 +253,21 @@ class StageRun(ABC):
         return Statement(text_of(query), frozenset(names))
 
     def _reach(self) -> Reach:
-        return ReachFinder(self.view.catalog, self.dirty).of_delta(self.stage.stage.body)
+        return self._found("delta", lambda finder: finder.of_delta(self.stage.stage.body))
+
+    def _reach_of_parts(self, parts: PartitionedStatements) -> Reach:
+        partition = parts.node.partition
+        body = self.stage.stage.body
+        return self._found("parts", lambda finder: finder.of_parts(body, partition))
+
+    def _found(self, kind: str, find: Callable[[ReachFinder], Reach]) -> Reach:
+        """What the stage reaches, found once for each set of changed relations."""
+        key = ("reach", kind, self.stage.stage.relation, self.dirty)
+        cache = self.view.program.rendered
+        if key not in cache:
+            cache[key] = find(ReachFinder(self.view.catalog, self.dirty))
+        found: Reach = cache[key]
+        return found
 
     def _final(self, query: exp.Query | None) -> exp.Query | None:
         """The last query of a stage, as this gear runs it."""

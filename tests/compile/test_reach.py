@@ -130,3 +130,32 @@ def test_groups_without_a_key_that_limits_are_read_in_full(sql: str) -> None:
     keys = tuple(column for _, column in aggregate.keys)  # type: ignore[attr-defined]
     found = ReachFinder(CATALOG, frozenset({"a"})).of_keys(aggregate.inputs[0], keys)
     assert set(found.full) == {"a"}
+
+
+def test_rows_that_a_filter_takes_away_reach_nothing() -> None:
+    sql = """
+        SELECT a.s FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y
+        WHERE a.y > 3 AND upper(a.s) = 'A' AND (b.z = 1 OR b.z = 2) AND (a.s = 'q' OR c.z = 1)
+    """
+    assert hops(reach(sql, "a")) == [
+        "b limited by x to values of a.x where `y` > 3",
+        "c limited by y to values of b.y where `z` = 1 OR `z` = 2",
+    ]
+
+
+def test_a_condition_of_a_join_says_of_each_side_what_it_can() -> None:
+    sql = """
+        SELECT a.s FROM a JOIN b ON a.x = b.x
+        WHERE (a.y = 1 AND b.z = 2) OR (a.y = 3 AND b.z = 4)
+    """
+    assert hops(reach(sql, "a", "b")) == [
+        "b limited by x to values of a.x where `y` = 1 OR `y` = 3",
+        "a limited by x to values of b.x where `z` = 2 OR `z` = 4",
+    ]
+
+
+def test_a_filter_on_a_computed_column_of_the_same_name_is_not_about_the_row() -> None:
+    sql = """
+        SELECT q.s FROM (SELECT a.x, a.y + 1 AS y, a.s FROM a) q JOIN b ON q.x = b.x WHERE q.y = 1
+    """
+    assert hops(reach(sql, "a")) == ["b limited by x to values of a.x"]

@@ -1,0 +1,239 @@
+"""Simple predicates on rows that are on the driver: which of them can pass a filter at all.
+
+    σ(ΔA) ⋈ B   needs of B only the rows that match a row of ΔA that passes σ
+
+A sieve lets through every row for which the predicate is true, and may let through more: what it
+can't say is left out of a conjunction, and the statement itself filters exactly. It compares
+columns with constants and with each other where Arrow's answer is Spark's: integers, decimals,
+dates, plain texts.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from ivm_core.model.errors import InternalError
+from ivm_core.operators.sql import DIALECT, scalar_of, tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ivm_core.model.types import DataType
+    from ivm_core.plan.scalar import Scalar
+
+INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
+_COMPARED: dict[type[exp.Expr], Any] = {
+    exp.EQ: pc.equal,
+    exp.NEQ: pc.not_equal,
+    exp.LT: pc.less,
+    exp.LTE: pc.less_equal,
+    exp.GT: pc.greater,
+    exp.GTE: pc.greater_equal,
+}
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+}
+
+
+def sieved(predicate: Scalar, type_of: Callable[[str], DataType | None]) -> Scalar | None:
+    """The part of a predicate that a sieve can say; None where that is nothing."""
+    weaker = _weaker(tree_of(predicate), type_of)
+    return None if weaker is None else scalar_of(weaker)
+
+
+def passing(table: pa.Table, sieves: Iterable[Scalar]) -> pa.Table:
+    """The rows that pass all of the sieves."""
+    for each in sieves:
+        if not table.num_rows:
+            return table
+        if isinstance(each.tree, exp.Expr):
+            table = table.filter(_mask(each.tree, table))
+    return table
+
+
+def _weaker(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> exp.Expr | None:
+    tree = tree.unnest()
+    if isinstance(tree, exp.And):
+        parts = [part for each in tree.flatten() if (part := _weaker(each, type_of)) is not None]
+        return exp.and_(*parts, copy=False) if parts else None
+    if isinstance(tree, exp.Or):
+        either = [_weaker(each, type_of) for each in tree.flatten()]
+        known = [each for each in either if each is not None]
+        return exp.or_(*known, copy=False) if len(known) == len(either) else None
+    if isinstance(tree, exp.Between):
+        low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"])
+        high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"])
+        return None if tree.args.get("symmetric") else _weaker(exp.and_(low, high), type_of)
+    return tree if _is_sayable(tree, type_of) else None
+
+
+def _is_sayable(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> bool:
+    """Whether one comparison means to Arrow what it means to Spark."""
+    if isinstance(tree, exp.Not):
+        inner = tree.this.unnest()
+        return isinstance(inner, exp.In | exp.Like | exp.Is) and _is_sayable(inner, type_of)
+    if isinstance(tree, exp.Is):
+        return _is_column(tree.this) and isinstance(tree.expression, exp.Null)
+    if isinstance(tree, exp.Like):
+        of = _type(tree.this, type_of)
+        pattern = tree.expression.unnest()
+        return of is not None and of.kind == "STRING" and _text(pattern) is not None
+    if isinstance(tree, exp.In):
+        of = _type(tree.this, type_of)
+        others = set(tree.args) - {"this", "expressions"}
+        plain = not any(tree.args.get(each) for each in others)
+        return plain and of is not None and all(_fits(each, of) for each in tree.expressions)
+    if not isinstance(tree, exp.Binary) or type(tree) not in _COMPARED:
+        return False
+    left, right = _type(tree.left, type_of), _type(tree.right, type_of)
+    if left is not None and right is not None:
+        return left == right and _is_known(left)
+    if left is not None:
+        return _fits(tree.right, left)
+    return right is not None and _fits(tree.left, right)
+
+
+def _mask(tree: exp.Expr, table: pa.Table) -> Any:
+    tree = tree.unnest()
+    if isinstance(tree, exp.And | exp.Or):
+        join = pc.and_kleene if isinstance(tree, exp.And) else pc.or_kleene
+        found = None
+        for each in tree.flatten():
+            one = _mask(each, table)
+            found = one if found is None else join(found, one)
+        return found
+    if isinstance(tree, exp.Not):
+        return pc.invert(_mask(tree.this, table))
+    if isinstance(tree, exp.Is):
+        return pc.is_null(table[tree.this.unnest().name])
+    if isinstance(tree, exp.Like):
+        return pc.match_like(table[tree.this.unnest().name], _text(tree.expression.unnest()))
+    if isinstance(tree, exp.In):
+        column = table[tree.this.unnest().name]
+        values = pa.array([_value(each, column.type) for each in tree.expressions], column.type)
+        among = pc.is_in(column, value_set=values)
+        return pc.if_else(column.is_valid(), among, pa.scalar(None, pa.bool_()))
+    if not isinstance(tree, exp.Binary):
+        raise InternalError(f"a sieve can't say {tree.sql(dialect=DIALECT)}")
+    kind: type[exp.Expr] = type(tree)
+    left, right = tree.left.unnest(), tree.right.unnest()
+    if not isinstance(left, exp.Column):
+        kind, left, right = _MIRRORED.get(kind, kind), right, left
+    column = table[left.name]
+    if isinstance(right, exp.Column):
+        return _COMPARED[kind](column, table[right.name])
+    return _COMPARED[kind](column, pa.scalar(_value(right, column.type), column.type))
+
+
+def _is_column(tree: exp.Expr) -> bool:
+    return isinstance(tree.unnest(), exp.Column)
+
+
+def _type(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> DataType | None:
+    bare = tree.unnest()
+    return type_of(bare.name) if isinstance(bare, exp.Column) else None
+
+
+def _is_known(of: DataType) -> bool:
+    return of.kind in INTEGERS or of.kind in ("DECIMAL", "DATE", "STRING")
+
+
+def _fits(tree: exp.Expr, of: DataType) -> bool:
+    """Whether the constant is a value of the column's own type."""
+    if of.kind in INTEGERS:
+        number = _number(tree)
+        bits = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[of.kind]
+        whole = number is not None and number == number.to_integral_value()
+        return whole and number is not None and -(1 << bits) <= number < 1 << bits
+    if of.kind == "DECIMAL":
+        number = _number(tree)
+        precision, scale = of.precision, of.scale  # type: ignore[attr-defined]
+        if number is None:
+            return False
+        exponent = number.as_tuple().exponent
+        return (
+            isinstance(exponent, int)
+            and -exponent <= scale
+            and abs(number) < Decimal(10) ** (precision - scale)
+        )
+    if of.kind == "DATE":
+        return _date(tree) is not None
+    return of.kind == "STRING" and _text(tree.unnest()) is not None
+
+
+def _value(tree: exp.Expr, of: pa.DataType) -> object:
+    if pa.types.is_date(of):
+        return _date(tree)
+    if pa.types.is_string(of) or pa.types.is_large_string(of):
+        return _text(tree.unnest())
+    number = _number(tree)
+    return int(number) if number is not None and pa.types.is_integer(of) else number
+
+
+def _text(tree: exp.Expr) -> str | None:
+    """A text that is written out; with a backslash it may mean another one."""
+    plain = isinstance(tree, exp.Literal) and tree.is_string and "\\" not in tree.this
+    return str(tree.this) if plain else None
+
+
+def _number(tree: exp.Expr) -> Decimal | None:
+    """A number that is written out as an integer or a decimal."""
+    bare = tree.unnest()
+    if isinstance(bare, exp.Neg):
+        inner = _number(bare.this)
+        return None if inner is None else inner.copy_negate()
+    if not isinstance(bare, exp.Literal) or bare.is_string:
+        return None
+    written = str(bare.this)
+    if not written.replace(".", "", 1).isdigit():
+        return None
+    try:
+        return Decimal(written)
+    except InvalidOperation:
+        return None
+
+
+def _date(tree: exp.Expr) -> datetime.date | None:
+    """A date that is written out, or one moved by whole days, weeks, months or years."""
+    bare = tree.unnest()
+    if isinstance(bare, exp.Add | exp.Sub) and isinstance(bare.right.unnest(), exp.Interval):
+        start = _date(bare.left)
+        return None if start is None else _moved(start, bare.right.unnest(), bare)
+    if isinstance(bare, exp.Cast) and bare.to.is_type("date"):
+        bare = bare.this.unnest()
+    text = _text(bare)
+    if text is None or len(text) != len("2000-01-01"):
+        return None
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _moved(start: datetime.date, interval: exp.Expr, by: exp.Expr) -> datetime.date | None:
+    amount, unit = interval.this, str(interval.args.get("unit") or "").upper().rstrip("S")
+    written = str(amount.this) if isinstance(amount, exp.Literal) else ""
+    if not written.isdigit() or len(written) > 4:
+        return None
+    count = -int(written) if isinstance(by, exp.Sub) else int(written)
+    try:
+        if unit in ("DAY", "WEEK"):
+            return start + datetime.timedelta(days=count * (7 if unit == "WEEK" else 1))
+        if unit not in ("MONTH", "YEAR"):
+            return None
+        months = start.year * 12 + start.month - 1 + count * (12 if unit == "YEAR" else 1)
+        year, month = divmod(months, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        return datetime.date(year, month + 1, min(start.day, last))
+    except (OverflowError, ValueError):
+        return None
