@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core import DeltaBatch, IncrementalFlow, RecursionLimit, Unsupported, UserError
+from ivm_core.engine.recursion import component
+from tests.faults.story import killed_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,6 +171,55 @@ def test_a_closure_follows_edges_that_come_and_go(
         again.tick("edge", DeltaBatch.inserts([(4, 3), (4, 4)]))
         assert delta(again, "tc") == [(3, 3, 1), (4, 3, 1), (4, 4, 1)]
         assert again.drop_view("tc") == ("tc",)
+
+
+def test_all_rows_by_spark(flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(component, "HYDRATED_LOCALLY", -1)
+    views = {name: VIEWS[name] for name in ("tc", "even", "odd", "label")}
+    views["hops"] = (
+        "SELECT x, y, 1 AS n FROM edge WHERE x < y "
+        "UNION ALL SELECT h.x, e.y, h.n + 1 FROM hops h JOIN edge e ON h.y = e.x WHERE e.x < e.y"
+    )
+    flow.register_source("edge", "x BIGINT, y BIGINT")
+    flow.register_views(views)
+    edges = {(1, 2), (2, 3), (1, 3), (3, 4), (4, 2), (6, 7)}
+    first = flow.tick("edge", DeltaBatch.inserts(sorted(edges)))
+    assert "hydrated, high gear" in first.views["tc"].ways["tc"]
+    flow.force_diff_based()
+    edges = (edges | {(4, 5), (7, 7)}) - {(2, 3)}
+    again = flow.tick("edge", DeltaBatch.of([(4, 5), (7, 7), (2, 3)], weights=[1, 1, -1]))
+    assert "recomputed and compared, high gear" in again.views["label"].ways["label"]
+    wanted = expected(edges)
+    assert {view: rows(flow, view) for view in ("tc", "even", "odd", "label")} == {
+        view: wanted[view] for view in ("tc", "even", "odd", "label")
+    }
+    assert flow.check("hops").equal
+
+
+def test_a_killed_tick_is_finished(place: Path, spark: SparkSession) -> None:
+    views = {name: VIEWS[name] for name in ("tc", "even", "odd", "reached")}
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.register_source("edge", "x BIGINT, y BIGINT")
+        flow.register_views(views)
+        flow.tick("edge", DeltaBatch.inserts([(1, 2), (2, 3), (3, 4)]))
+    edges = {(1, 2), (2, 3), (3, 4)}
+    at, came = 0, 4
+    while True:
+        edge, points = (came, came + 1), list[str]()
+        with killed_at(at, points):
+            IncrementalFlow.open(place, spark).tick("edge", DeltaBatch.inserts([edge]))
+        with IncrementalFlow.open(place, spark) as flow:
+            if edge in rows(flow, "edge"):
+                edges.add(edge)
+                came += 1
+            wanted = expected(edges)
+            flow.tick()
+            for view in views:
+                assert rows(flow, view) == wanted[view], f"killed at point {at}, {points[-1:]}"
+        if len(points) <= at:
+            break
+        at += 7
+    assert at > 7
 
 
 def test_a_recursion_that_goes_too_far_fails_whole(flow: IncrementalFlow) -> None:

@@ -10,17 +10,17 @@ from pyspark.sql import functions as F
 
 from ivm_core.engine.costs import LOW, WHOLE, Cost
 from ivm_core.engine.evaluation import HYDRATED_LOCALLY, ViewResult
-from ivm_core.engine.fetching import TooLarge
-from ivm_core.engine.gears import StoredRows
+from ivm_core.engine.fetching import FETCHED_ROWS, TooLarge
+from ivm_core.engine.gears import LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame
 from ivm_core.engine.recursion.bag_delta import BagDeltas
 from ivm_core.engine.recursion.delta import Deltas
 from ivm_core.engine.recursion.in_spark import InSpark
-from ivm_core.engine.recursion.inputs import rows_now
+from ivm_core.engine.recursion.inputs import DRIVER_ROWS, rows_now
 from ivm_core.engine.recursion.whole import on_driver
 from ivm_core.engine.recursion.work import Work
-from ivm_core.engine.relations import Change, local_change
+from ivm_core.engine.relations import LOCAL_ROWS, Change, local_change
 from ivm_core.engine.whole import ASKED_FOR
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import InternalError, RecursionLimit
@@ -148,17 +148,21 @@ class ComponentEvaluation:
         hydrates = work.first.hydrates
         way = "hydrated" if hydrates else "recomputed and compared"
         count = sum(rows_now(work, name) for name in work.below)
-        if count <= HYDRATED_LOCALLY:
+        is_small = count <= HYDRATED_LOCALLY
+        if is_small or (count <= DRIVER_ROWS and not work.is_bag):
+            work.is_large = not is_small
             try:
-                found = on_driver(work)
+                found = on_driver(work, FETCHED_ROWS if is_small else DRIVER_ROWS)
             except TooLarge as large:
-                reason = str(large)
+                reason = reason or str(large)
                 work.ledger.restart()
             else:
                 for name, table in found.items():
                     rows = table if work.is_bag else with_weight(table, 1)
                     self._emit(work, name, rows if hydrates else self._without_own(name, rows))
                 return _told(work, f"{way}, low gear", reason)
+            finally:
+                work.is_large = False
         for name, frame in InSpark(work).run().items():
             self._emit_frame(work, name, frame)
         return _told(work, f"{way}, high gear", reason or f"{count} rows to read")
@@ -175,6 +179,10 @@ class ComponentEvaluation:
         """Store a view's change from the driver."""
         schema, relations = work.schemas[name], work.relations
         table = net(rows, schema)
+        if table.num_rows > LOCAL_ROWS:
+            rows_of = LocalRows(table, weighted(schema))
+            self._write(work, name, relations.gears.read(rows_of))
+            return
         self._trace(name).append(table, relations.tick, relations.epoch)
         self._take(name, local_change(table, schema), digest_of(table, schema))
 
@@ -190,6 +198,11 @@ class ComponentEvaluation:
             own = relations.gears.read(relations.stored(name, view.upto))
             frame = frame.unionAll(own.select(*names, (-F.col(WEIGHT)).alias(WEIGHT)))
             frame = netted_frame(frame, schema)
+        self._write(work, name, frame)
+
+    def _write(self, work: Work, name: str, frame: DataFrame) -> None:
+        """Store a view's netted change by Spark."""
+        relations, schema = work.relations, work.schemas[name]
         trace, stored = self._trace(name), weighted(schema)
         target = trace.spark_target(relations.tick, relations.epoch)
         written = relations.gears.write_frame(frame, stored, target, relations.tick)

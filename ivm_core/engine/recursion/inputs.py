@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ivm_core.engine.fetching import TooLarge
+from ivm_core.engine.gears import LocalRows
+from ivm_core.engine.layout import weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
+from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
     from ivm_core.engine.gears import Rows
     from ivm_core.engine.recursion.work import Work
+
+
+DRIVER_ROWS = 3_000_000
+"""Up to this many rows a fixpoint whose rules need no statement is found on the driver."""
 
 
 def rows_now(work: Work, name: str) -> int:
@@ -33,53 +39,57 @@ def rows_now(work: Work, name: str) -> int:
 
 def table_now(work: Work, name: str) -> pa.Table:
     """A relation's rows on the driver, with weights only where these count."""
-    view, relations = work.reader[name], work.relations
     columns = list(work.fields[name])
     schema = work.schema(name).select(columns)
-    if view.hydrates and name not in view.inner:
-        found = relations.now(name)
-        if found is None:
-            raise TooLarge(f"only Spark can read {name}")
-        parts = [found]
-    else:
-        change = view.change(name)
-        parts = []
-        if not view.hydrates:
-            before = relations.old(name, view.upto, columns)
-            if before is None:
-                raise TooLarge(f"only Spark can read {name}")
-            parts.append(before)
-        if change is not None:
-            if change.table is None:
-                raise TooLarge(f"{change.count} changes of {name}")
-            parts.append(change.table)
     names = [*columns, WEIGHT]
     wanted = arrow_schema(schema, weight=True)
-    tables = [part.select(names).cast(wanted) for part in parts]
+    tables = [_on_driver(work, rows, names).cast(wanted) for rows in _parts_now(work, name)]
     whole = stacked(*tables) if tables else wanted.empty_table()
     return net(whole, schema) if work.is_bag else present(whole, schema)
 
 
-def frame_now(work: Work, name: str) -> DataFrame:
-    """A relation's rows in Spark, with weights only where these count."""
+def _on_driver(work: Work, rows: Rows, names: list[str]) -> pa.Table:
+    if isinstance(rows, LocalRows):
+        return rows.table.select(names)
+    frame = work.relations.gears.read(rows).select(*[quote(name) for name in names])
+    return with_nullable_fields(frame).toArrow()
+
+
+def _parts_now(work: Work, name: str) -> list[Rows]:
+    """The rows before and the change, wherever they are."""
     view, relations = work.reader[name], work.relations
-    columns = list(work.fields[name])
-    schema = work.schema(name).select(columns)
     parts: list[Rows] = []
     if view.hydrates and name not in view.inner:
         read = relations.renewed.get(name, name)
-        parts.append(relations.stored(read, relations.tick - 1))
+        parts.append(_before(work, read, relations.tick - 1))
         change = relations.change(read, relations.tick - 1)
     else:
         if not view.hydrates:
-            parts.append(relations.stored(name, view.upto))
+            parts.append(_before(work, name, view.upto))
         change = view.change(name)
-    if change is not None:
-        parts.append(change.rows)
+    return parts if change is None else [*parts, change.rows]
+
+
+def _before(work: Work, name: str, at: int) -> Rows:
+    """Rows at an earlier tick, on the driver where few and where they can be."""
+    relations = work.relations
+    if relations.row_count(name, at) > DRIVER_ROWS:
+        return relations.stored(name, at)
+    table = relations.old(name, at)
+    if table is None:
+        return relations.stored(name, at)
+    return LocalRows(table, weighted(relations.schema(name)))
+
+
+def frame_now(work: Work, name: str) -> DataFrame:
+    """A relation's rows in Spark, with weights only where these count."""
+    columns = list(work.fields[name])
+    schema = work.schema(name).select(columns)
+    parts = _parts_now(work, name)
     if not parts:
         raise InternalError(f"{name} has neither rows nor a change")
     selected = [*(quote(each) for each in columns), WEIGHT]
-    frames = [relations.gears.read(rows).select(*selected) for rows in parts]
+    frames = [work.relations.gears.read(rows).select(*selected) for rows in parts]
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionAll(frame)

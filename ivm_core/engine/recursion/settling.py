@@ -8,7 +8,7 @@ from ivm_core.engine.stage_run import Statement
 from ivm_core.model.errors import InternalError
 from ivm_core.operators.fixpoint import FOUND, KNOWN
 from ivm_core.operators.netting import net, stacked
-from ivm_core.operators.row_sets import are_flat, better, latest, without
+from ivm_core.operators.row_sets import are_flat, better, latest, near, without
 from ivm_core.plan.recursion import BAG, MIN, SET
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def settled(work: Work, view: str, found: pa.Table, known: pa.Table) -> pa.Table
         return without(found, known, schema)
     if are_flat(schema):
         keys = list(rules.keys)
+        known = near(known, found, schema.select(rules.keys))
         return better(found, known, keys, rules.value, is_min=rules.fold == MIN)
     if not found.num_rows or not known.num_rows:
         return found

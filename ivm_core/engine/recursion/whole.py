@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ivm_core.plan.nodes import Node
 
 
-def on_driver(work: Work) -> dict[str, pa.Table]:
-    """All rows of every view, with weights where these count; `TooLarge` where that is a lot."""
+def on_driver(work: Work, most: int = FETCHED_ROWS) -> dict[str, pa.Table]:
+    """All rows of every view, with weights where these count; `TooLarge` for more than `most`."""
     tables = {name: table_now(work, name) for name in work.below}
     total = {name: _nothing(work, name) for name in work.names}
     new: dict[str, pa.Table] = {}
@@ -31,8 +31,8 @@ def on_driver(work: Work) -> dict[str, pa.Table]:
         for name, rows in new.items():
             work.ledger.derive(name, rows.num_rows)
             total[name] = added(work, name, total[name], rows)
-            if total[name].num_rows > FETCHED_ROWS:
-                raise TooLarge(f"more than {FETCHED_ROWS} rows of {name}")
+            if total[name].num_rows > most:
+                raise TooLarge(f"more than {most} rows of {name}")
         work.ledger.iterate("fixpoint", next(name for name in new if new[name].num_rows))
         reads = {**tables, **total}
         reads |= {changed_name(name): rows for name, rows in new.items()}

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.stages import scans
+from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.gears import LocalRows
 from ivm_core.engine.layout import weighted
 from ivm_core.engine.offending import rows_or_culprit
@@ -89,6 +90,8 @@ class Work:
         self.schemas = {name: view.program.schema for name, view in views.items()}
         self.ledger = Ledger(self.names, limits)
         self._only_spark: set[Hashable] = set()
+        self.is_large = False
+        """Whether rows on the driver are too many for statements over them."""
 
     @property
     def first(self) -> ViewEvaluation:
@@ -207,6 +210,8 @@ class Work:
                 return derived_on_driver(rules, plans, tables, schema, folded=folded)
             except OnlySpark:
                 self._only_spark.add(key)
+        if self.is_large:
+            raise TooLarge("its rules are for Spark")
         statement = self.rendered(view, key, lambda made: made.derived(plans, folded=folded))
         if statement is None:
             return no_rows(weighted(schema) if self.is_bag else schema)
