@@ -166,6 +166,7 @@ class Oracle:
             self.session,
             {name: program.schema for name, program in programs.items()},
             lambda name: self._query(programs[name], members),
+            self._engine.gears.materialised,
             self._engine.catalog.limits(members[0]).iterations,
         )
 

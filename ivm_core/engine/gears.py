@@ -91,6 +91,7 @@ LEFT_OUT = (
     "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
     "org.apache.spark.sql.delta.optimizer.RangePartitionIdRewrite",
 )
+CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 MANY_SCHEMAS = 200
 WITH_OFFSET = re.compile(r"\b(PRECEDING|FOLLOWING|OFFSET)\b")
@@ -273,9 +274,19 @@ class Gears:
             return self.query(self.high, sql)
 
     def materialised(self, frame: DataFrame) -> DataFrame:
-        """The frame's rows, computed now and held where the executors are: no plan of their own."""
+        """The frame's rows, computed now and held where the executors are: no plan of their own.
+
+        Spark would keep what it knows of the columns of that plan, and fail where the rows are
+        joined with themselves: some of these columns are gone by then.
+        """
         self._count()
-        return frame.localCheckpoint()
+        settings = frame.sparkSession.conf
+        with self._lock:
+            settings.set(CONSTRAINTS, "false")
+            try:
+                return frame.localCheckpoint()
+            finally:
+                settings.unset(CONSTRAINTS)
 
     def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
         """The columns that Spark's analyzer gives a query over empty relations.

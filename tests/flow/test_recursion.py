@@ -174,7 +174,8 @@ def test_a_closure_follows_edges_that_come_and_go(
 
 
 def test_all_rows_by_spark(flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(component, "HYDRATED_LOCALLY", -1)
+    for most in ("HYDRATED_LOCALLY", "DRIVER_ROWS"):
+        monkeypatch.setattr(component, most, -1)
     views = {name: VIEWS[name] for name in ("tc", "even", "odd", "label")}
     views["hops"] = (
         "SELECT x, y, 1 AS n FROM edge WHERE x < y "

@@ -26,18 +26,20 @@ def naive_fixpoint(
     session: SparkSession,
     schemas: Mapping[str, Schema],
     query: Callable[[str], DataFrame],
+    materialised: Callable[[DataFrame], DataFrame],
     iterations: int,
 ) -> dict[str, DataFrame]:
     """All rows of the views of a component.
 
-    `query` runs one of their queries over the temporary views that have their names.
+    `query` runs one of their queries over the temporary views that have their names, and
+    `materialised` computes what that gives.
     """
     rows = {name: session.createDataFrame([], schema.ddl) for name, schema in schemas.items()}
     for _ in range(iterations + 1):
         for name, frame in rows.items():
             frame.createOrReplaceTempView(quote(name))
         try:
-            after = {name: query(name).localCheckpoint() for name in rows}
+            after = {name: materialised(query(name)) for name in rows}
         finally:
             for name in rows:
                 session.catalog.dropTempView(quote(name))
