@@ -62,12 +62,14 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
             gone = (part * 1_000 + node, part * 1_000 + node + 1)
             closure.step(section, "one edge out", [], [gone], keep=keep)
         section.notes.append(f"closure: {count:,} rows over {parts:,} parts")
+        closure.tell(section)
     with labels:
         count = labels.measure(section, "labels")
         for keep in plan.rounds:
             come, go = _changes(components, source)
             labels.step(section, "100 edges", come, go, keep=keep)
         section.notes.append(f"labels: {count:,} nodes in {components:,} components")
+        labels.tell(section)
     return section
 
 
@@ -119,16 +121,20 @@ class _Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        process = psutil.Process()
+        self._look()
         while not self._done.wait(0.05):
-            everyone = [process, *process.children(recursive=True)]
-            total = 0
-            for each in everyone:
-                try:
-                    total += each.memory_info().rss
-                except psutil.NoSuchProcess:
-                    continue
-            self.bytes = max(self.bytes, total)
+            self._look()
+        self._look()
+
+    def _look(self) -> None:
+        process = psutil.Process()
+        total = 0
+        for each in (process, *process.children(recursive=True)):
+            try:
+                total += each.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+        self.bytes = max(self.bytes, total)
 
 
 class _Graph:
@@ -206,6 +212,17 @@ class _Graph:
                 )
         section.check(f"{name}: both ways give the same", digests[0] == digests[1])
         self._judge(section, name)
+
+    def tell(self, section: Section) -> None:
+        """Spark's jobs an iteration, and the most memory, of every way."""
+        for name, samples in self._samples.items():
+            for way, sample in samples.items():
+                facts = {each: max(seen) for each, seen in sample.facts.items()}
+                section.notes.append(
+                    f"{name}, {way}: at most {facts['iterations']:.0f} iterations, "
+                    f"{facts['jobs_an_iteration']:.2f} jobs an iteration, "
+                    f"{facts['peak_mb']:,.0f} MiB"
+                )
 
     def _judge(self, section: Section, name: str) -> None:
         """Hold what is known so far to the bars; the last call counts."""
