@@ -4,7 +4,7 @@
 SELECT id FROM t TABLESAMPLE (10 PERCENT);
 -- refused: Unsupported | WITH RECURSIVE within a query | line 1, column 21
 SELECT n FROM (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r);
--- refused: Unsupported | in the recursion of v.r
+-- refused: Unsupported | in the recursion of refused.r
 WITH RECURSIVE r(n) AS (SELECT id FROM t UNION ALL SELECT COUNT(*) FROM r) SELECT n FROM r;
 -- refused: Unsupported | a parameter
 SELECT id FROM t WHERE x = :p;
