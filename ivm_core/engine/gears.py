@@ -106,6 +106,13 @@ HIGH = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.parquet.compression.codec": "snappy",
 }
+PARTS = 3
+SCATTERED = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.leafNodeDefaultParallelism": str(PARTS),
+    "spark.sql.shuffle.partitions": str(2 * PARTS - 1),
+}
+"""Other partitions than those that ticks have, in both gears."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +167,19 @@ class Gears:
     Every thread has a session of the low gear to itself; the high gear is one thread's at a time.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        """Sessions of our own over the given one."""
+    def __init__(self, spark: SparkSession, *, scattered: bool = False) -> None:
+        """Sessions of our own over the given one.
+
+        `scattered` gives statements the same rows in another order and other partitions: what
+        comes out must not show it.
+        """
         self.spark = spark
+        self._is_scattered = scattered
+        self._others = SCATTERED if scattered else {}
         self._lock = threading.RLock()
         self._hands: dict[int, Hand] = {}
         self._functions: dict[str, Function] = {}
-        self.high = _session(spark, {**PINNED, **HIGH})
+        self.high = _session(spark, {**PINNED, **HIGH, **self._others})
         self.statements = 0
         self._knows_moments = False
         self._empties: dict[str, DataFrame] = {}
@@ -183,7 +196,7 @@ class Gears:
         thread = threading.get_ident()
         with self._lock:
             if thread not in self._hands:
-                session = _session(self.spark, {**PINNED, **LOW})
+                session = _session(self.spark, {**PINNED, **LOW, **self._others})
                 if self._knows_moments:
                     session.udf.register(FUNCTION, moment, "DOUBLE")
                 for each in self._functions.values():
@@ -253,6 +266,16 @@ class Gears:
         for name, rows in relations.items():
             self._frame(self.high, rows).createOrReplaceTempView(quote(name))
         return self.query(self.high, sql)
+
+    def framed(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
+        """A lazy frame in the high gear, over relations that stay bound to it alone."""
+        with self._lock, self._bound(relations):
+            return self.query(self.high, sql)
+
+    def materialised(self, frame: DataFrame) -> DataFrame:
+        """The frame's rows, computed now and held where the executors are: no plan of their own."""
+        self._count()
+        return frame.localCheckpoint()
 
     def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
         """The columns that Spark's analyzer gives a query over empty relations.
@@ -325,8 +348,10 @@ class Gears:
         known = hand.rows.get(name)
         if known is not None and isinstance(rows, LocalRows) and known.table is rows.table:
             return
-        # one partition by declaration, so that no exchange is planned
-        self._frame(hand.session, rows).coalesce(1).createOrReplaceTempView(quote(name))
+        frame = self._frame(hand.session, rows)
+        if not self._is_scattered:
+            frame = frame.coalesce(1)  # by declaration, so that no exchange is planned
+        frame.createOrReplaceTempView(quote(name))
         hand.rows.pop(name, None)
         if isinstance(rows, LocalRows):
             hand.rows[name] = rows
@@ -351,29 +376,33 @@ class Gears:
             for name in relations:
                 self.high.catalog.dropTempView(quote(name))
 
-    @staticmethod
-    def _frame(session: SparkSession, rows: Rows) -> DataFrame:
-        if isinstance(rows, LocalRows) and not rows.table.num_rows:
-            return session.createDataFrame([], to_spark(rows.schema))
-        if isinstance(rows, LocalRows):
-            # Spark 4.2 stops reading a table's batches at the first empty one
-            table = rows.table.combine_chunks()
-            return session.createDataFrame(table, to_spark(rows.schema))
-        if isinstance(rows, FrameRows):
-            return rows.frame
-        if not rows.uris:
-            return session.createDataFrame([], to_spark(rows.schema))
-        # a folder may have glob characters in its name
-        reader = session.read.option("__globPaths__", "false").schema(to_spark(rows.schema))
-        if not any("://" in uri for uri in rows.uris):
-            # many small row groups: on local disks asking for ranges costs more than reading on
-            reader = reader.option("parquet.hadoop.vectored.io.enabled", "false")
-        frame = reader.parquet(*rows.uris)
-        if rows.at is not None:
-            frame = frame.where(F.col("_tick") <= rows.at)
-        if rows.since is not None:
-            frame = frame.where(F.col("_tick") > rows.since)
-        return frame
+    def _frame(self, session: SparkSession, rows: Rows) -> DataFrame:
+        frame = _bound_frame(session, rows)
+        return frame.repartition(PARTS) if self._is_scattered else frame
+
+
+def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
+    if isinstance(rows, LocalRows) and not rows.table.num_rows:
+        return session.createDataFrame([], to_spark(rows.schema))
+    if isinstance(rows, LocalRows):
+        # Spark 4.2 stops reading a table's batches at the first empty one
+        table = rows.table.combine_chunks()
+        return session.createDataFrame(table, to_spark(rows.schema))
+    if isinstance(rows, FrameRows):
+        return rows.frame
+    if not rows.uris:
+        return session.createDataFrame([], to_spark(rows.schema))
+    # a folder may have glob characters in its name
+    reader = session.read.option("__globPaths__", "false").schema(to_spark(rows.schema))
+    if not any("://" in uri for uri in rows.uris):
+        # many small row groups: on local disks asking for ranges costs more than reading on
+        reader = reader.option("parquet.hadoop.vectored.io.enabled", "false")
+    frame = reader.parquet(*rows.uris)
+    if rows.at is not None:
+        frame = frame.where(F.col("_tick") <= rows.at)
+    if rows.since is not None:
+        frame = frame.where(F.col("_tick") > rows.since)
+    return frame
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
