@@ -98,8 +98,7 @@ def remote_spark(url: str, extra: Mapping[str, str] | None = None) -> SparkSessi
     except Exception as error:
         # pyspark has turned all of the process to Connect; a local Spark is still possible
         os.environ.pop(MODE_VARIABLE) if mode is None else os.environ.update({MODE_VARIABLE: mode})
-        refused = isinstance(error, PySparkException) and not isinstance(error, RetriesExceeded)
-        what = f"refuses: {error}" if refused else "doesn't answer"
+        what = f"refuses: {error}" if isinstance(error, PySparkException) else "doesn't answer"
         where = url.partition(";")[0]  # what follows may be a token
         raise SparkLost(f"the Spark Connect server {what}", where, fix) from error
 
