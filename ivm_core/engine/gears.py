@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.digest import Digest
+from ivm_core.model.errors import InternalError
 from ivm_core.model.names import quote
 from ivm_core.model.schema import Schema
 from ivm_core.operators.arrow_types import arrow_schema, to_spark
@@ -31,7 +32,7 @@ from ivm_core.operators.sql import text_of
 from ivm_core.store.trace_writing import SPARK_WRITE_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -311,6 +312,12 @@ class Gears:
         with ThreadPoolExecutor(1) as fresh:
             return fresh.submit(ask).result()
 
+    def close(self) -> None:
+        """Give back sessions of our own, where that leaves the given one as it is: over Connect."""
+        for session in self._sessions if _is_remote(self.spark) else ():
+            with suppress(Exception):  # a server that is gone has given them back already
+                session.stop()
+
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
         for hand in self._hands.values():
@@ -376,10 +383,23 @@ class Gears:
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    session = spark.newSession()
+    session = _cloned(spark) if _is_remote(spark) else spark.newSession()
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect."""
+    return hasattr(type(spark), "cloneSession")
+
+
+def _cloned(spark: SparkSession) -> SparkSession:
+    """Spark Connect has clones instead of new sessions, and makes a session when it is asked."""
+    if not spark.version:
+        raise InternalError("a Spark without a version")
+    clone: Callable[[], SparkSession] = getattr(spark, "cloneSession")  # noqa: B009
+    return clone()
 
 
 __all__ = ["AnalysisException", "FrameRows", "Gears", "LocalRows", "Rows", "StoredRows", "Written"]
