@@ -36,7 +36,7 @@ def chromium() -> str:
 class Browser:
     """One window of one browser."""
 
-    def __init__(self, folder: Path, width: int = 1500, height: int = 950) -> None:
+    def __init__(self, folder: Path, width: int = 1700, height: int = 1100) -> None:
         """Start it with a profile of its own in a folder."""
         profile = folder / "profile"
         self._process = subprocess.Popen(
@@ -125,9 +125,13 @@ class Browser:
         self.wait(f"({found}).length > 0", f"something to click that says {word!r}")
         self.value(f"({found})[0].click()")
 
+    def settle(self) -> None:
+        """Let what is drawn move into its place, and buttons learn what they are for."""
+        time.sleep(2)
+
     def picture(self, file: Path) -> None:
         """Keep what the window shows."""
-        time.sleep(1.5)  # what is drawn moves into its place
+        self.settle()
         shown = self._ask("Page.captureScreenshot", format="png")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(shown["data"]))
