@@ -75,7 +75,7 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
                     wanted[name].append(view.name)
         if not any(wanted.values()):
             return
-        with told_in_our_words(), flows.read(pipeline, spark.spark_session) as flow:
+        with told_in_our_words(), flows.read(pipeline, spark.session(pipeline.spark)) as flow:
             asked = Asked(pipeline, flow, frontier, context.instance, is_complete)
             for name, ready in wanted.items():
                 for each in ready:

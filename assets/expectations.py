@@ -92,7 +92,7 @@ def expectation_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
                     ready.setdefault(view, {})[name] = each
         if not ready:
             return
-        with told_in_our_words(), flows.read(pipeline, spark.spark_session) as flow:
+        with told_in_our_words(), flows.read(pipeline, spark.session(pipeline.spark)) as flow:
             for view, chosen in ready.items():
                 is_small = frontier.views[view].rows <= NAMED_ROWS
                 key = flow.explain(view).key if is_small else None

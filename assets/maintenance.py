@@ -34,7 +34,7 @@ def maintenance_job(pipeline: Pipeline) -> JobDefinition:
             context.log.info("there is no flow yet: nothing to do")
             return Output(None)
         keeps = pipeline.retention
-        with told_in_our_words(), IncrementalFlow.open(path, spark.spark_session) as flow:
+        with told_in_our_words(), IncrementalFlow.open(path, spark.session(pipeline.spark)) as flow:
             flow.set_retention(ticks=keeps.ticks, days=keeps.days)
             done = flow.compact()
             stored = flow.checkpoint(path.parent / CHECKPOINTS)

@@ -93,11 +93,11 @@ def replay_asset(pipeline: Pipeline) -> AssetsDefinition:
         found: Replay | None = None
         with told_in_our_words():
             if config.repair or context.run.tags.get(REPLAY_TAG) == REPAIR:
-                with IncrementalFlow.open(path, spark.spark_session) as flow:
+                with IncrementalFlow.open(path, spark.session(pipeline.spark)) as flow:
                     repaired = flow.repair(progress=progress).traces
                 context.log.info(f"made again: {', '.join(repaired) or 'nothing was damaged'}")
             if wanted:
-                with flows.read(pipeline, spark.spark_session) as flow:
+                with flows.read(pipeline, spark.session(pipeline.spark)) as flow:
                     found = flow.replay(wanted[0], wanted[-1], hydrated=True, progress=progress)
         if found is not None:
             _tell_days(context, days, found)

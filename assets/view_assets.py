@@ -57,7 +57,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             for view in pipeline.views
             if asset_key(pipeline, view.name) in context.selected_asset_keys
         ]
-        session = spark.spark_session
+        session = spark.session(pipeline.spark)
         with told_in_our_words(), opened_for_a_tick(flows, pipeline, session, selected) as opened:
             flow, rollout = opened
             summary = flow.tick(views=selected)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ivm_core.api.arguments import dedup_options
 from ivm_core.api.outline import ViewText, reading_order
 from ivm_core.engine.altering import alter_views
 from ivm_core.engine.renaming import drop_views
-from ivm_core.engine.widening import widen_source
+from ivm_core.engine.widening import set_options, widen_source
 from ivm_core.model.errors import UserError
 from ivm_core.model.schema import parse_schema
 
@@ -51,13 +52,29 @@ def alter_view(
     return replace(reports[first], also=others)
 
 
-def alter_source(engine: Engine, name: str, schema: str) -> tuple[str, ...]:
-    """Add columns to a fed source and give back their names."""
+def alter_source(
+    engine: Engine,
+    name: str,
+    schema: str | None,
+    dedup: bool | str | None,
+    dedup_entries: int | None,
+) -> tuple[str, ...]:
+    """Add columns to a fed source, or change what it does with repeats; names of new columns."""
     engine.refresh()
-    where = f"source {engine.catalog.source_name(name)}"
-    if not isinstance(schema, str):
+    stored = engine.history.sources[engine.catalog.source_name(name)]
+    where = f"source {stored.name}"
+    if schema is None and dedup is None and dedup_entries is None:
+        raise UserError("nothing is to be altered", where=where, fix="give all columns, or dedup=")
+    if schema is not None and not isinstance(schema, str):
         raise UserError("a source's columns are text", where=where, fix="give all columns")
-    return widen_source(engine, name, parse_schema(schema, where))
+    wanted = None if schema is None else parse_schema(schema, where)
+    options = None
+    if dedup is not None or dedup_entries is not None:
+        options = dedup_options(dedup, dedup_entries, where)
+    added = () if wanted is None else widen_source(engine, name, wanted)
+    if options is not None:
+        set_options(engine, name, options)
+    return added
 
 
 def drop_view(engine: Engine, names: tuple[str, ...], *, cascade: bool) -> tuple[str, ...]:

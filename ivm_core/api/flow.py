@@ -14,12 +14,15 @@ from ivm_core.api.arguments import (
     Changes,
     checked_shard,
     checkpoint_place,
+    column_lists,
     dedup_options,
     given_changes,
     key_columns,
+    recursion_limits,
 )
 from ivm_core.api.batch import DeltaBatch
-from ivm_core.api.outline import ViewText, reading_order
+from ivm_core.api.outline import ViewText, is_circle, reading_groups
+from ivm_core.api.publishing import publish
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.backfilling import Backfill, backfill
 from ivm_core.engine.chaining import Chain, check_chain
@@ -32,7 +35,9 @@ from ivm_core.engine.explanation import Explanation, WhyNot
 from ivm_core.engine.functions import Function
 from ivm_core.engine.metrics import DDL as METRIC_DDL
 from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
+from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.reading import Reader
+from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
@@ -65,6 +70,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.engine.alter_report import AlterReport
+    from ivm_core.engine.publishing import Publication
     from ivm_core.engine.summary import StepSummary
     from ivm_core.model.schema import Schema
     from ivm_core.store.verifying import Damage
@@ -107,6 +113,7 @@ class IncrementalFlow:
         spark: SparkSession | None = None,
         *,
         read_only: bool = False,
+        storage_options: Mapping[str, str] | None = None,
     ) -> IncrementalFlow:
         """Open the flow at a path or URI, or make one where there is nothing.
 
@@ -114,10 +121,13 @@ class IncrementalFlow:
         started. A tick that was killed is finished first, unless its writer is still alive or
         `read_only` is given, which makes nothing and refuses to write. A directory with something
         else in it is `NotAFlow`, a flow that a newer version has written `NewerFormat`.
+
+        `storage_options` are `deltalake`'s, for the flow's place, followed tables and checkpoints
+        in object stores. This process alone has them: no error, log or file repeats their keys.
         """
         if not isinstance(path, str | PathLike):
             raise UserError(f"{path!r} is not a path or URI", fix="give a directory or a URI")
-        engine = Engine(Location(path), spark, read_only=read_only)
+        engine = Engine(Location(path, storage_options), spark, read_only=read_only)
         if not read_only:
             engine.recover()
         return cls(engine)
@@ -162,7 +172,8 @@ class IncrementalFlow:
                     where=where,
                     fix="leave dedup out: no version is read twice",
                 )
-            table = FollowedTable(engine.table_location(str(delta_table)))
+            place = engine.table_location(str(delta_table))
+            table = FollowedTable(Location(place.uri, engine.layout.root.storage_options))
             known = engine.catalog.declared(name)
             is_known = known is not None and known.options.get("table") == table.location.uri
             # a table whose schema has changed since is told by the tick that reaches the change
@@ -214,11 +225,17 @@ class IncrementalFlow:
         *,
         hydrate: bool = False,
         require: str | Mapping[str, str] | None = None,
+        schemas: Mapping[str, str] | None = None,
+        max_iterations: int | None = None,
+        max_rows: int | None = None,
     ) -> None:
-        """Declare views by name, given in whatever order; they may read each other.
+        """Declare views by name, given in whatever order; they may read each other and themselves.
 
-        As `register_view`, with all of them registered or none; a circle is a `UserError`.
-        `require` is for all of them, or by name.
+        As `register_view`, with all of them registered or none. `require` is for all of them, or by
+        name. Views that read each other in a circle are recursive: they have the rows that their
+        queries derive from each other, beginning with none. `schemas` has the columns of such
+        views, where the branches that don't recurse can't tell them. A tick that takes more than
+        `max_iterations`, or derives more than `max_rows`, fails whole (`RecursionLimit`).
         """
         engine = self._engine
         texts = {}
@@ -230,7 +247,21 @@ class IncrementalFlow:
             texts[name] = ViewText(name, sql, where)
             given = require.get(name) if isinstance(require, Mapping) else require
             required[name] = checked_requirement(given, where)
-        engine.add_views({name: views[name] for name in reading_order(texts)}, required)
+        groups = reading_groups(texts)
+        declared = column_lists(schemas, texts)
+        limits = recursion_limits(max_iterations, max_rows)
+        circles = [
+            Component(
+                {name: views[name] for name in group},
+                required,
+                {name: declared[name] for name in group if name in declared},
+                limits,
+            )
+            for group in groups
+            if is_circle(group, texts)
+        ]
+        ordered = {name: views[name] for group in groups for name in group}
+        engine.add_views(ordered, required, circles)
         states = engine.history.states
         fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
         if hydrate and fresh:
@@ -256,13 +287,21 @@ class IncrementalFlow:
         return alter_view(self._engine, name, sql, also, swap=swap)
 
     @_spark_left_alone
-    def alter_source(self, name: str, schema: str) -> tuple[str, ...]:
+    def alter_source(
+        self,
+        name: str,
+        schema: str | None = None,
+        *,
+        dedup: bool | str | None = None,
+        dedup_entries: int | None = None,
+    ) -> tuple[str, ...]:
         """Add columns to a fed source, given all of them; returns the names of the new ones.
 
         Stored rows have NULL in them. A column that would go or get another type, and a view whose
-        columns would change (one with `SELECT *`), are named: `DefinitionConflict`.
+        columns would change (one with `SELECT *`), are named: `DefinitionConflict`. `dedup` and
+        `dedup_entries` are as in `register_source`, from the next tick on; False: none is dropped.
         """
-        return alter_source(self._engine, name, schema)
+        return alter_source(self._engine, name, schema, dedup, dedup_entries)
 
     @_spark_left_alone
     def drop_view(self, *names: str, cascade: bool = False) -> tuple[str, ...]:
@@ -561,6 +600,23 @@ class IncrementalFlow:
         """
         return repair(self._engine, progress)
 
+    # --- published tables ---
+
+    @_spark_left_alone
+    def publish(self, *views: str, lag: int | str | None = None) -> tuple[Publication, ...]:
+        """Bring views (default: all that have rows) as plain Delta tables to the newest tick.
+
+        A view is published from its first time on: ticks bring its table along. `lag` says how many
+        ticks that may be behind, 0 for none; `lag="auto"`, as at first, is every tick where that
+        costs no more than the tick, else when enough has changed to write it anew. Each table is
+        `<flow>/published/<view>` and has its tick in the property `tideview.tick`.
+        """
+        return publish(self._engine, views, lag)
+
+    def unpublish(self, *views: str) -> tuple[str, ...]:
+        """Delete the published tables of views; returns the names of those that had one."""
+        return tuple(Publisher(self._engine).unpublish(views))
+
     # --- metrics ---
 
     @_spark_left_alone
@@ -589,7 +645,7 @@ class IncrementalFlow:
         `read_only` will do. Followed tables are not copied. `CheckpointError` where the folder has
         checkpoints of another flow or kind; the ones that are there stay as they are.
         """
-        return checkpoint(self._engine, checkpoint_place(path))
+        return checkpoint(self._engine, checkpoint_place(path, self._engine.layout.root))
 
     @_spark_left_alone
     def checkpoint_full(self, path: str | PathLike[str]) -> Checkpoint:
@@ -597,7 +653,7 @@ class IncrementalFlow:
 
         It takes the flow as a tick does: `TickConflict` while another process writes to it.
         """
-        return checkpoint_full(self._engine, checkpoint_place(path))
+        return checkpoint_full(self._engine, checkpoint_place(path, self._engine.layout.root))
 
     @_spark_left_alone
     def restore(self, path: str | PathLike[str]) -> Restored:
@@ -608,7 +664,7 @@ class IncrementalFlow:
         altered part and a tick that differs are `CheckpointError`, a newer format `NewerFormat`;
         then the flow is empty as before.
         """
-        return restore(self._engine, checkpoint_place(path))
+        return restore(self._engine, checkpoint_place(path, self._engine.layout.root))
 
     # --- what it is ---
 

@@ -19,6 +19,7 @@ from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import STRING
+from ivm_core.plan.recursion import components
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,6 +115,18 @@ def reading_order(views: Mapping[str, ViewText]) -> list[str]:
     for name in views:
         visit(name, ())
     return list(ordered)
+
+
+def reading_groups(views: Mapping[str, ViewText]) -> list[tuple[str, ...]]:
+    """Names of the views, inputs first, those together that read each other in a circle."""
+    spelled = {name.casefold(): name for name in views}
+    return components({name: views_in(text, spelled) for name, text in views.items()})
+
+
+def is_circle(group: tuple[str, ...], views: Mapping[str, ViewText]) -> bool:
+    """Whether a group is more than one view that doesn't read itself."""
+    spelled = {name.casefold(): name for name in group}
+    return len(group) > 1 or bool(views_in(views[group[0]], spelled))
 
 
 def views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:

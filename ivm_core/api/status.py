@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.engine.catalog import Catalog
 from ivm_core.engine.definitions import DELTA
+from ivm_core.engine.following import warnings
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
 from ivm_core.engine.opening import FORMAT
+from ivm_core.engine.pinning import FollowedTables
 from ivm_core.model.errors import IvmError
 from ivm_core.store.followed import FollowedTable
 from ivm_core.store.location import Location
@@ -34,6 +37,8 @@ class SourceStatus:
     newest_version: int | None = None
     problem: str = ""
     """Why the followed table can't be looked at."""
+    warning: str = ""
+    """When the followed table may let go of what the flow has yet to read."""
 
     @property
     def has_news(self) -> bool:
@@ -104,13 +109,21 @@ def read_status(path: str | PathLike[str]) -> FlowStatus:
         committed_at=committed[-1].at if committed else None,
         pending=None if history.pending is None else history.pending.tick,
         last_abort=_abort(ended),
-        sources=tuple(_source(history, name) for name in history.sources),
+        sources=_sources(history),
         views=tuple(_view(history, name) for name in history.live_views),
     )
 
 
 def _abort(ended: list[Entry]) -> str:
     return ended[-1].body["error"] if ended and ended[-1].kind == "abort" else ""
+
+
+def _sources(history: History) -> tuple[SourceStatus, ...]:
+    told = warnings(history, Catalog(history), FollowedTables(history))
+    found = [_source(history, name) for name in history.sources]
+    return tuple(
+        each if each.problem else replace(each, warning=told.get(each.name, "")) for each in found
+    )
 
 
 def _source(history: History, name: str) -> SourceStatus:

@@ -14,9 +14,12 @@ from ivm_core.cli import (
     check,
     checkpoints,
     compact,
+    datalog,
+    definitions,
     explain,
     metrics,
     new,
+    publish,
     reading,
     repair,
     replay,
@@ -25,6 +28,7 @@ from ivm_core.cli import (
 )
 from ivm_core.cli.console import Console, ExitCode
 from ivm_core.model.errors import InternalError, IvmError, Refusal, UserError
+from ivm_core.model.secrets import masked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,9 +101,32 @@ COMMANDS = (
         checkpoints.add_restore_arguments,
         checkpoints.restore,
     ),
+    Command(
+        "alter",
+        definitions.ALTER_HELP,
+        definitions.ALTER_EXAMPLES,
+        definitions.add_alter_arguments,
+        definitions.alter,
+    ),
+    Command(
+        "drop",
+        definitions.DROP_HELP,
+        definitions.DROP_EXAMPLES,
+        definitions.add_drop_arguments,
+        definitions.drop,
+    ),
+    Command(
+        "rename",
+        definitions.RENAME_HELP,
+        definitions.RENAME_EXAMPLES,
+        definitions.add_rename_arguments,
+        definitions.rename,
+    ),
+    Command("publish", publish.HELP, publish.EXAMPLES, publish.add_arguments, publish.run),
     Command("compact", compact.HELP, compact.EXAMPLES, compact.add_arguments, compact.run),
     Command("repair", repair.HELP, repair.EXAMPLES, repair.add_arguments, repair.run),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
+    Command("datalog", datalog.HELP, datalog.EXAMPLES, datalog.add_arguments, datalog.run),
     Command("new", new.HELP, new.EXAMPLES, new.add_arguments, new.run),
     Command("schema", new.SCHEMA_HELP, new.SCHEMA_EXAMPLES, new.add_schema_arguments, new.schema),
 )
@@ -125,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:
         bug = InternalError(f"{type(error).__name__}: {error}")
-        console.complain(f"{traceback.format_exc()}{bug}", _content(bug))
+        console.complain(f"{masked(traceback.format_exc())}{bug}", _content(bug))
         return int(ExitCode.INTERNAL)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ivm_core.api.metrics import read_metrics
 from ivm_core.cli.console import ExitCode, table
 from ivm_core.cli.flows import add_flow, require_flow
+from ivm_core.cli.metrics_server import MetricsServer
 from ivm_core.model.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ EXAMPLES = """\
   tideview metrics shop/flow --since 100
   tideview metrics shop/flow --openmetrics /var/lib/node_exporter/shop.prom
   tideview metrics shop/flow --openmetrics -
+  tideview metrics shop/flow --serve 9464        # http://127.0.0.1:9464/metrics, until Ctrl-C
 """
 
 
@@ -39,10 +42,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write an OpenMetrics text of all counters to the file, whole or not at all "
         "(-: to stdout)",
     )
+    parser.add_argument(
+        "--serve",
+        type=int,
+        metavar="PORT",
+        help="answer GET /metrics with that text on a port of this machine (0: any), until Ctrl-C",
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to answer on (default %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> ExitCode:
-    """Show or write metrics."""
+    """Show, write or serve metrics."""
+    if options.serve is not None:
+        return _serve(options, console)
     with console.progress("reading the tick log"):
         metrics = read_metrics(require_flow(options.flow))
     if options.openmetrics == "-":
@@ -60,6 +74,15 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
         "rows": [{key: _plain(value) for key, value in row.items()} for row in rows],
     }
     console.answer(_text(metrics, rows), content)
+    return ExitCode.OK
+
+
+def _serve(options: argparse.Namespace, console: Console) -> ExitCode:
+    read_metrics(require_flow(options.flow))
+    with MetricsServer(options.flow, options.serve, options.host) as server:
+        console.record(f"serving {server.url}", {"format": 1, "url": server.url})
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
     return ExitCode.OK
 
 

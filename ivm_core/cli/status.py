@@ -50,6 +50,8 @@ def _text(status: FlowStatus) -> str:
     if status.sources:
         sources = [(each.name, each.kind, str(each.rows), _news(each)) for each in status.sources]
         lines += ["", table(("source", "kind", "rows", "news"), sources)]
+        warned = [each for each in status.sources if each.warning]
+        lines += [f"warning: {each.name}: {each.warning}" for each in warned]
     if status.views:
         views = [
             (

@@ -9,7 +9,7 @@ from ivm_core.engine.summary import SourceSummary, StepSummary, ViewSummary
 from ivm_core.model.digest import Digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.evaluation import ViewResult
@@ -32,6 +32,7 @@ def certificate(
     phases: Mapping[str, float],
     recovered: bool,
     programs: Mapping[str, ViewProgram],
+    traces: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a tick records about itself: frontier, time, fingerprints, rows, ways, digests."""
     sources: dict[str, Any] = {}
@@ -64,7 +65,8 @@ def certificate(
         before = (
             Digest.zero() if result.replaces else Digest.parse(state.digest or Digest.zero().hex)
         )
-        (shared if name in history.shared else views)[name] = {
+        is_inner = name in history.shared or bool(history.views[name].inside)
+        (shared if is_inner else views)[name] = {
             "skipped": result.skipped,
             "rows_out": result.rows_out,
             "deletions": result.deletions,
@@ -86,6 +88,7 @@ def certificate(
         "sources": sources,
         "views": views,
         **({"shared": shared} if shared else {}),
+        "traces": list(traces),
         "statements": statements,
         "commits": commits,
         "phases_ms": {name: round(value, 3) for name, value in phases.items()},

@@ -16,6 +16,7 @@ from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
+from ivm_core.engine.recursion.naive import naive_fixpoint
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import HistoryLost
 from ivm_core.model.names import WEIGHT, quote
@@ -25,7 +26,7 @@ from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, NOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -134,7 +135,9 @@ class Oracle:
     def frame(self, name: str) -> DataFrame:
         """A relation: sources as they were, views by their queries."""
         if name not in self._frames:
-            if name in self._engine.history.views:
+            if name in self._engine.history.views and self._engine.catalog.is_recursive(name):
+                self._frames |= self._fixpoint(self._engine.catalog.component(name))
+            elif name in self._engine.history.views:
                 self._frames[name] = self._query(self._engine.catalog.program(name))
             else:
                 schema = relation_schema(name, self._engine.catalog.schemas())
@@ -143,14 +146,28 @@ class Oracle:
                 )
         return self._frames[name]
 
-    def _query(self, program: ViewProgram) -> DataFrame:
-        for relation in program.plan.relations:
+    def _query(self, program: ViewProgram, bound: Sequence[str] = ()) -> DataFrame:
+        """The view's query; what is `bound` is there as temporary views already."""
+        read = [relation for relation in program.plan.relations if relation not in bound]
+        for relation in read:
             self.frame(relation).createOrReplaceTempView(quote(relation))
         try:
             return self._engine.gears.query(self.session, recompute_sql(self._engine, program))
         finally:
-            for relation in program.plan.relations:
+            for relation in read:
                 self.session.catalog.dropTempView(quote(relation))
+
+    def _fixpoint(self, members: tuple[str, ...]) -> dict[str, DataFrame]:
+        programs = {name: self._engine.catalog.program(name) for name in members}
+        for program in programs.values():
+            for relation in program.plan.relations - set(members):
+                self.frame(relation)
+        return naive_fixpoint(
+            self.session,
+            {name: program.schema for name, program in programs.items()},
+            lambda name: self._query(programs[name], members),
+            self._engine.catalog.limits(members[0]).iterations,
+        )
 
     def rows(self, name: str, schema: Schema) -> DataFrame:
         """The stored rows of a view or source, with weights."""

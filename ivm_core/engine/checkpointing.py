@@ -32,6 +32,7 @@ from ivm_core.store.checkpoint_folder import (
     copied,
     in_parallel,
 )
+from ivm_core.store.leases import claim_for_checkpoints
 from ivm_core.store.ticklog import entries_as_parquet
 from ivm_core.store.trace import Trace
 
@@ -85,8 +86,12 @@ def checkpoint(engine: Engine, location: Location) -> Checkpoint:
         raise CheckpointError(
             "the checkpoints here are of another flow", location.uri, "give a folder of its own"
         )
+    root = engine.layout.root
     if previous is not None and len(entries) == known:
+        claim_for_checkpoints(root, location, previous.tick)
         return _told(folder, previous, is_new=False)
+    if previous is None:  # counts from the moment on when the first checkpoint is there
+        claim_for_checkpoints(root, location, engine.history.tick)
     number = previous.number + 1 if previous else 1
     writing = _Writing(folder, number)
     log = writing.add_bytes("log.parquet", entries_as_parquet(entries[known:]))
@@ -107,7 +112,7 @@ def checkpoint(engine: Engine, location: Location) -> Checkpoint:
         for at, file in enumerate(files):
             path = f"sources/{len(sources)}/{at}.parquet"
             sources.setdefault(name, []).append(writing.add_rows(path, trace, file, since, tick))
-    return _finished(
+    made = _finished(
         engine,
         writing,
         previous,
@@ -118,6 +123,8 @@ def checkpoint(engine: Engine, location: Location) -> Checkpoint:
             name: tuple(parts[at] for at in numbers) for name, numbers in sources.items()
         },
     )
+    claim_for_checkpoints(root, location, made.tick)
+    return made
 
 
 def checkpoint_full(engine: Engine, location: Location) -> Checkpoint:

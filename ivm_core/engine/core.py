@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import math
 import re
 import threading
 import time
@@ -17,6 +17,7 @@ from ivm_core.engine.certificate import certificate, summary_of
 from ivm_core.engine.deduplicating import Deduplication, Memories
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.evaluation import ViewEvaluation, ViewResult
+from ivm_core.engine.following import warnings
 from ivm_core.engine.functions import Functions
 from ivm_core.engine.gears import Gears
 from ivm_core.engine.history import History
@@ -26,14 +27,18 @@ from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
+from ivm_core.engine.publishing import Publisher
+from ivm_core.engine.recursion.component import ComponentEvaluation
+from ivm_core.engine.recursion.declaring import Component, draft_component, draft_inner
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
-from ivm_core.engine.retention import fold
+from ivm_core.engine.retention import fold, held_by
 from ivm_core.engine.sharing import share
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.swapping import Difference, Swap
 from ivm_core.engine.unforeseen import unforeseen, unwritten
+from ivm_core.engine.widening import widen_followed
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
     DefinitionConflict,
@@ -45,6 +50,7 @@ from ivm_core.model.errors import (
     WriteFailed,
 )
 from ivm_core.model.names import quote
+from ivm_core.model.secrets import logger, masked
 from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog
 
@@ -58,11 +64,14 @@ if TYPE_CHECKING:
     from ivm_core.engine.functions import Function
     from ivm_core.engine.summary import StepSummary
     from ivm_core.operators.bound_batch import BoundBatch
+    from ivm_core.store.published_table import PublishedTable
     from ivm_core.store.ticklog import Entry
 
 TABLE_PART = re.compile(r"([A-Za-z_]\w*)|`([^`]+)`")
 TABLE_NAME = re.compile(r"(?:[A-Za-z_]\w*|`[^`]+`)(?:\.(?:[A-Za-z_]\w*|`[^`]+`)){0,2}")
-log = logging.getLogger(__name__)
+LOOK_EVERY_SECONDS = 600.0
+"""How often a writer looks whether followed tables still have what it has yet to read."""
+log = logger(__name__)
 
 
 class Engine:
@@ -81,7 +90,9 @@ class Engine:
         With `log_at` its log is elsewhere, so that nobody else sees what it does.
         """
         self.history = History()
-        self.layout = Layout(root, self.history.rows_folder, self.history.has_rows, log_at)
+        self.layout = Layout(
+            root, self.history.rows_folder, self.history.has_rows, log_at, self.history.written
+        )
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self._is_hidden = log_at is not None
@@ -91,13 +102,16 @@ class Engine:
         """Whether ticks recompute dirty views and take the difference."""
         self.history.catch_up(self.log.entries)
         self.catalog = Catalog(self.history)
-        self.followed = FollowedTables(self.history)
+        self.followed = FollowedTables(self.history, root.storage_options)
         self.functions = Functions(stored=self.history.functions)
         self.spark = spark
         self._gears: Gears | None = None
         self._starting = threading.Lock()
         self._side_by_side = SideBySide()
         self._memories = Memories(self.layout, self.history)
+        self.published: dict[str, PublishedTable] | None = None
+        """Tables of published views that are open; None: it has not been looked which there are."""
+        self._looked_at = -math.inf
         self._lock = WriterLock(root if log_at is None else log_at)
         self._epoch: int | None = None
         self._failed: tuple[int, int] | None = None
@@ -181,16 +195,28 @@ class Engine:
         else:
             self._append("source", self.history.tick, source.body)
 
-    def add_views(self, views: Mapping[str, str], require: Mapping[str, str]) -> None:
+    def add_views(
+        self,
+        views: Mapping[str, str],
+        require: Mapping[str, str],
+        components: Sequence[Component] = (),
+    ) -> None:
         """Declare views, inputs first; the same again is nothing, another one is refused.
 
-        `require` has what some of them must be.
+        `require` has what some of them must be, `components` those that read each other.
         """
         self.refresh()
         known = self.catalog.names
+        recursive = {name: each for each in components for name in each.names}
         with self.catalog.drafting() as drafts:
             for name, sql in views.items():
-                self._draft(name, sql, require.get(name, ""))
+                component = recursive.get(name)
+                if component is None or self.catalog.stored_name(name) in self.history.views:
+                    self._draft(name, sql, require.get(name, ""))
+                elif name not in drafts:
+                    for each in component.names:
+                        self.catalog.refuse_taken(each)
+                    draft_component(self, component)
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
@@ -199,7 +225,9 @@ class Engine:
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
                 return
-        self.add_views(views, require)  # someone has declared something meanwhile: look again
+        self.add_views(
+            views, require, components
+        )  # someone has declared something meanwhile: look again
 
     def _draft(self, name: str, sql: str, require: str) -> None:
         taken = self.catalog.stored_name(name)
@@ -208,8 +236,11 @@ class Engine:
             self.draft(name, sql, require)
             return
         stored = self.history.views[taken]
-        is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
-            taken, sql, self.analyser(name), self.functions.called_in(sql)
+        is_same = stored.sql.strip() == sql.strip() or (
+            not stored.recursions
+            and self.catalog.means_the_same(
+                taken, sql, self.analyser(name), self.functions.called_in(sql)
+            )
         )
         if not is_same or stored.require != require:
             raise DefinitionConflict(
@@ -226,7 +257,16 @@ class Engine:
         functions = self.functions.called_in(sql)
         free = self.history.free_folder(name)
         folder = "" if free == name else free
-        self.catalog.draft(name, sql, self.analyser(name), functions, require, folder=folder)
+        recursions = draft_inner(self, name, sql)
+        self.catalog.draft(
+            name,
+            sql,
+            self.analyser(name),
+            functions,
+            require,
+            folder=folder,
+            recursions=recursions,
+        )
         refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
 
     def analyser(self, view: str) -> SparkAnalyser:
@@ -270,6 +310,7 @@ class Engine:
         if pending is not None and not has_failed:
             self._check_functions(pending.body["views"])
         self._take_epoch()
+        self.published = None  # another writer may have been at them
         try:
             if not self._is_hidden:
                 delete_unfinished(self.layout, self.log)
@@ -363,6 +404,7 @@ class Engine:
         moment = self._logical_time(logical_time)
         notes: list[str] = []
         if pull or hydrate:
+            widen_followed(self, needed, only_unread=not pull)
             pins, notes = self.followed.newest(needed, only_unread=not pull)
         deduplication = Deduplication(self._memories, self.history, dedup)
         staging = Staging(
@@ -430,7 +472,7 @@ class Engine:
                     "don't give them again; go on with flow.tick() once it is done",
                 ) from error
             raise
-        notes = self._maintained()
+        notes = (*self._maintained(), *self._published(tick), *self._warned())
         duration = (time.perf_counter() - started) * 1000
         return summary_of(self.history, tick, duration_ms=duration, notes=notes)
 
@@ -445,13 +487,36 @@ class Engine:
             return tuple(large)
         except Exception as error:
             log.warning("compaction is left for later", exc_info=True)
-            return (f"compaction is left for later: {type(error).__name__}: {error}",)
+            return (masked(f"compaction is left for later: {type(error).__name__}: {error}"),)
+
+    def _published(self, tick: int) -> list[str]:
+        """Bring published tables along; what goes wrong here can only be told, too."""
+        if self._is_hidden or self._epoch is None:
+            return []
+        took = sum(self.history.commits[tick]["phases_ms"].values())
+        try:
+            return Publisher(self).keep_up(took)
+        except Exception as error:
+            log.warning("publishing is left for later", exc_info=True)
+            return [masked(f"publishing is left for later: {type(error).__name__}: {error}")]
+
+    def _warned(self) -> list[str]:
+        """Followed tables that may let go of what has yet to be read; not looked at every tick."""
+        now = time.monotonic()
+        if not self.history.pins or now < self._looked_at + LOOK_EVERY_SECONDS:
+            return []
+        self._looked_at = now
+        found = warnings(self.history, self.catalog, self.followed)
+        return [f"{name}: {said}" for name, said in found.items()]
 
     def compact(self) -> tuple[list[str], list[str]]:
-        """Fold all that the retention lets go of; what was folded, and what is too large."""
+        """Fold all that the retention lets go of; what was folded, and what keeps the rest."""
         self.begin_writing()
         programs, epoch = self._evaluated_programs(), self._writing()
-        return fold(self.layout, self.history, programs, epoch, only_if_it_pays=False)
+        done, told = fold(self.layout, self.history, programs, epoch, only_if_it_pays=False)
+        claim = held_by(self.layout, self.history)
+        held = [f"ticks after {claim.tick} stay apart for {claim.holder}"] if claim else []
+        return done, [*told, *held]
 
     def _evaluated_programs(self) -> list[ViewProgram]:
         """Of views that have traces: one that no tick has evaluated may still come to share."""
@@ -486,7 +551,7 @@ class Engine:
         told: Exception | None = None
         try:
             self._pull(relations, intent, ways)
-            tasks = {name: self._task(name, relations, nexts.get(name)) for name in names}
+            tasks = self._tasks(names, relations, nexts)
             results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
             told = unforeseen(error, self.layout.root)
@@ -519,21 +584,44 @@ class Engine:
             },
             recovered=recovered,
             programs={name: self.catalog.program(name) for name in results},
+            traces=self.layout.written_by(tick, self._writing()),
         )
         self._append("commit", tick, body)
 
-    def _task(
-        self, name: str, relations: TickRelations, altered: ViewDefinition | None
-    ) -> Callable[[], ViewResult]:
-        """The evaluation of a view or shared node; `altered` is the view's next definition."""
-        evaluated = name if altered is None else altered.kept_in
-        evaluation = ViewEvaluation(
+    def _tasks(
+        self,
+        names: Iterable[str],
+        relations: TickRelations,
+        nexts: Mapping[str, ViewDefinition],
+    ) -> dict[str, Callable[[], ViewResult]]:
+        """What is to be done for every view and shared node, those of a component as one."""
+        tasks: dict[str, Callable[[], ViewResult]] = {}
+        for name in names:
+            if name in tasks:
+                continue
+            if self.catalog.is_recursive(name):
+                members = self.catalog.component(name)
+                views = {each: self._evaluation(each, each, relations) for each in members}
+                tasks |= ComponentEvaluation(views, self.catalog.limits(name)).tasks
+            else:
+                tasks[name] = self._task(name, relations, nexts.get(name))
+        return tasks
+
+    def _evaluation(self, name: str, evaluated: str, relations: TickRelations) -> ViewEvaluation:
+        return ViewEvaluation(
             self.catalog.program(evaluated),
             relations,
             self.history.states[evaluated].upto,
             shared_by=self.catalog.sharers(name),
             by_difference=self.by_difference,
         )
+
+    def _task(
+        self, name: str, relations: TickRelations, altered: ViewDefinition | None
+    ) -> Callable[[], ViewResult]:
+        """The evaluation of a view or shared node; `altered` is the view's next definition."""
+        evaluated = name if altered is None else altered.kept_in
+        evaluation = self._evaluation(name, evaluated, relations)
         if altered is None:
             return evaluation.run
 
@@ -544,9 +632,9 @@ class Engine:
         return swapped
 
     def _below(self, name: str) -> tuple[str, ...]:
-        """What has to be evaluated before a view or shared node."""
-        program = self.catalog.program(name)
-        return (*program.reads, *program.shared)
+        """What has to be evaluated before a view or shared node; a component's first has it all."""
+        first = self.catalog.component(name)[0]
+        return self.catalog.inputs(name) if name == first else (first,)
 
     def relations(
         self,
@@ -595,7 +683,7 @@ class Engine:
         if isinstance(error, TickConflict):
             return
         what = error.what if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        self._append("abort", tick, {"error": str(what)[:2000]})
+        self._append("abort", tick, {"error": masked(str(what))[:2000]})
         self._epoch_is_spent()
 
     def _give_up(self, tick: int) -> None:

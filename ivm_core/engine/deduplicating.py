@@ -43,7 +43,8 @@ class Memories:
 
     def of(self, source: SourceDefinition) -> Memory:
         """The memory of a source."""
-        if source.name not in self._known:
+        known = self._known.get(source.name)
+        if known is None or known.entries != source.options["dedup_entries"]:
             files = KeyFiles(self._layout.root.child("sources", source.name.casefold(), "dedup"))
             self._known[source.name] = Memory(source, self._history, files)
         return self._known[source.name]
@@ -60,7 +61,7 @@ class Memory:
     def __init__(self, source: SourceDefinition, history: History, files: KeyFiles) -> None:
         """Read what the log has and the files have not."""
         self._name = source.name
-        self._entries = int(source.options["dedup_entries"])
+        self.entries = int(source.options["dedup_entries"])
         self._history = history
         self._files = files
         self._recent: dict[bytes, tuple[int, int]] = {}
@@ -81,7 +82,7 @@ class Memory:
     @property
     def floor(self) -> int:
         """The number of the oldest entry that the memory holds when the next is taken."""
-        return max(1, self.number - self._entries + 1)
+        return max(1, self.number - self.entries + 1)
 
     def find(self, key: bytes) -> tuple[int, int] | None:
         """Number and tick of the batch with this content, if it is remembered."""

@@ -14,12 +14,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from ivm_core.engine.local_spark import ends_at_exit
 from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.digest import Digest
 from ivm_core.model.names import quote
@@ -266,6 +267,16 @@ class Gears:
             self._frame(self.high, rows).createOrReplaceTempView(quote(name))
         return self.query(self.high, sql)
 
+    def framed(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
+        """A lazy frame in the high gear, over relations that stay bound to it alone."""
+        with self._lock, self._bound(relations):
+            return self.query(self.high, sql)
+
+    def materialised(self, frame: DataFrame) -> DataFrame:
+        """The frame's rows, computed now and held where the executors are: no plan of their own."""
+        self._count()
+        return frame.localCheckpoint()
+
     def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
         """The columns that Spark's analyzer gives a query over empty relations.
 
@@ -395,10 +406,18 @@ def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    session = spark.newSession()
+    session = spark.newSession() if hasattr(spark, "newSession") else _clone(spark)
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
+
+
+def _clone(spark: Any) -> SparkSession:
+    """Of a session of Spark Connect, which knows no new ones: it copies temporary views too."""
+    _ = spark.version  # a server clones what has asked it something
+    session = spark.cloneSession()
+    session.release_session_on_close = True  # pyspark 4.2 forgets it in clones, and can't end them
+    return ends_at_exit(session)
 
 
 __all__ = ["AnalysisException", "FrameRows", "Gears", "LocalRows", "Rows", "StoredRows", "Written"]

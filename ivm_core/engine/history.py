@@ -11,6 +11,7 @@ from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, View
 from ivm_core.engine.retention import Retention
 from ivm_core.frontend.sql_functions import SqlFunction
 from ivm_core.model.errors import InternalError
+from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.store.trace_files import Committed
 
@@ -94,6 +95,10 @@ class History:
     """By source, of those that drop batches that come again."""
     gone: dict[str, str] = field(default_factory=dict)
     """Views that were dropped or renamed, and what became of them, for messages."""
+    written: dict[str, int] = field(default_factory=dict)
+    """By folder of a trace the newest tick that has written rows to it."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Former names of views, in lower case, and the names that came after them."""
     pending: Entry | None = None
     _provisional: set[str] = field(default_factory=set)
     """Next definitions that are there for the pending tick alone, until it is committed."""
@@ -141,6 +146,9 @@ class History:
             self._refuse_second(node.name)
             self.shared[node.name] = node
             self.states[node.name] = ViewState()
+            start = f"shared/{node.name.removeprefix(SHARED_PREFIX)}/"  # it may have been before
+            for folder in [each for each in self.written if each.startswith(start)]:
+                del self.written[folder]
             self.folders.add(node.name.casefold())
         elif entry.kind == "function":
             function = SqlFunction.parse(entry.body)
@@ -176,8 +184,8 @@ class History:
 
     @property
     def live_views(self) -> list[str]:
-        """Names of the views without what is prepared beside them."""
-        return [name for name, view in self.views.items() if not view.shadow_of]
+        """Names of the views without what is prepared beside them or inside of them."""
+        return [n for n, view in self.views.items() if not view.shadow_of and not view.inside]
 
     def shadow(self, view: str) -> ViewDefinition | None:
         """The next definition of a view that is prepared beside it, if there is one."""
@@ -264,6 +272,7 @@ class History:
     def _rename(self, body: Mapping[str, Any]) -> None:
         old, view = body["old"], ViewDefinition.parse(body["view"])
         self.gone[old] = f"it is called {view.name} now; "
+        self.renamed[old.casefold()] = view.name
         self.views = {view.name if name == old else name: each for name, each in self.views.items()}
         self.views[view.name] = view
         self.states[view.name] = self.states.pop(old)
@@ -277,6 +286,9 @@ class History:
             self.shared[node.name] = node
         for reader in map(ViewDefinition.parse, body["readers"]):
             self.views[reader.name] = reader
+        for name, each in self.views.items():
+            if each.inside == old:
+                self.views[name] = replace(each, inside=view.name)
         if body["shadow"]:
             shadow = self.views[body["shadow"]]
             self.views[shadow.name] = replace(shadow, shadow_of=view.name)
@@ -314,6 +326,7 @@ class History:
         for name, source in body["sources"].items():
             self.source_digests[name] = source["state_digest"]
             self.source_rows[name] = source["rows"]
+        self.written.update(dict.fromkeys(body.get("traces", ()), entry.tick))
         self.pins = {**self.pins, **body["pins"]}
         self.pins_at[entry.tick] = self.pins
         for name, record in body.get("dedup", {}).items():

@@ -12,7 +12,9 @@ from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from ivm_core.engine.history import Generation
     from ivm_core.store.location import Location
@@ -41,17 +43,20 @@ class Layout:
         rows_folder: Callable[[str], str] = str,
         has_rows: Callable[[str], bool] = lambda name: False,
         log: Location | None = None,
+        written: Mapping[str, int] | None = None,
     ) -> None:
         """`root` is the flow's own location, `rows_folder` knows where the rows of a view are.
 
-        `has_rows` knows of which sources and views there must be a trace: it was written to. `log`
-        is the tick log, if that is not in its usual place.
+        `has_rows` knows of which sources and views there must be a trace: it was written to;
+        `written` has by folder the newest tick that must be there. `log` is the tick log, if that
+        is not in its usual place.
         """
         self.root = root
         self.log = log or root.child("ticks")
         """Where the tick log is."""
         self._rows_folder = rows_folder
         self._has_rows = has_rows
+        self._written = written if written is not None else {}
         self._open: dict[tuple[str, ...], Trace] = {}
 
     def has_source_rows(self, name: str) -> bool:
@@ -75,7 +80,7 @@ class Layout:
         found = self._open.get(parts)
         if found is None or found.schema.names[:-1] != wanted.names:
             self._refuse_lost(name, parts)
-            found = Trace.open(self.root.child(*parts), wanted, key, widens=True)
+            found = self._opened(parts, wanted, key, widens=True)
             self._open[parts] = found
         return found
 
@@ -124,9 +129,27 @@ class Layout:
     def _trace(self, parts: tuple[str, ...], schema: Schema, key: Sequence[str]) -> Trace:
         found = self._open.get(parts)
         if found is None:
-            found = Trace.open(self.root.child(*parts), arrow_schema(schema), key)
+            found = self._opened(parts, arrow_schema(schema), key)
             self._open[parts] = found
         return found
+
+    def _opened(
+        self, parts: tuple[str, ...], schema: pa.Schema, key: Sequence[str], *, widens: bool = False
+    ) -> Trace:
+        """The trace; `CorruptStore` if it lacks what ticks have recorded that they wrote to it."""
+        location, name = self.root.child(*parts), "/".join(parts)
+        tick = self._written.get(name, 0)
+        if tick and not location.exists("_delta_log"):
+            raise CorruptStore(f"the trace {name} is missing: tick {tick} has written to it")
+        trace = Trace.open(location, schema, key, widens=widens)
+        if trace.newest_tick < tick:
+            raise CorruptStore(lacks(name, trace.newest_tick, tick))
+        return trace
+
+    def written_by(self, tick: int, epoch: int) -> list[str]:
+        """The folders of traces that one attempt at a tick has written rows to."""
+        done = [parts for parts, trace in self._open.items() if trace.written == (tick, epoch)]
+        return sorted("/".join(parts) for parts in done)
 
     def _refuse_lost(self, name: str, parts: tuple[str, ...]) -> None:
         """A trace that was written to is never made anew: it would be empty."""
@@ -135,6 +158,11 @@ class Layout:
 
     def _folder(self, relation: str) -> tuple[str, ...]:
         return _parts(relation if "#" in relation else self._rows_folder(relation))
+
+
+def lacks(name: str, newest: int, tick: int) -> str:
+    """What is said of a trace whose log has lost commits."""
+    return f"the trace {name} ends with tick {newest}, but tick {tick} has written to it"
 
 
 def _parts(relation: str) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.layout import FOLDERS
 from ivm_core.engine.opening import RESTORING
 from ivm_core.model.names import SHARED_PREFIX
+from ivm_core.model.secrets import logger
 from ivm_core.store.faults import fault_point
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.layout import Layout
     from ivm_core.store.ticklog import TickLog
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def delete_leftovers(layout: Layout, history: History) -> list[str]:

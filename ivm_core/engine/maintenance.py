@@ -7,11 +7,11 @@ their small files are folded. Rows of sources and views keep their ticks apart, 
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.stage_run import statements_of
 from ivm_core.model.errors import TickConflict
+from ivm_core.model.secrets import logger
 from ivm_core.store.compaction import compact, merge_small, netted, small_files, sweep
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SMALL_FILES = 32
 DRIVER_FOLD_ROWS = 2_000_000
 """Above this many stored rows only what is in small files is folded."""
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def maintain(

@@ -14,7 +14,7 @@ FORMAT = 1
 FIRST_COMMIT = "_delta_log/00000000000000000000.json"
 RESTORING = "restoring"
 """A file that is there while a checkpoint is restored."""
-KNOWN = {"ticks", "sources", "views", "shared", "readers", "writer.lock", RESTORING}
+KNOWN = {"ticks", "sources", "views", "shared", "readers", "published", "writer.lock", RESTORING}
 
 
 def open_log(layout: Layout) -> TickLog:

@@ -42,16 +42,18 @@ class PinnedTables(Mapping[str, FollowedTable]):
 class FollowedTables:
     """The tables of a flow's followed sources, by the sources' names."""
 
-    def __init__(self, history: History) -> None:
-        """Tables are opened when they are asked for."""
+    def __init__(self, history: History, storage_options: Mapping[str, str] | None = None) -> None:
+        """Tables are opened when they are asked for, those in object stores with the options."""
         self._history = history
+        self._options = storage_options
         self._open: dict[str, FollowedTable] = {}
 
     def table(self, name: str) -> FollowedTable:
         """The table, whatever is there now."""
+        source = self._history.sources[name]
         if name not in self._open:
-            source = self._history.sources[name]
-            self._open[name] = FollowedTable(Location(source.options["table"]))
+            self._open[name] = FollowedTable(Location(source.options["table"], self._options))
+        self._open[name].asked = source.schema
         return self._open[name]
 
     def pinned(self, name: str, pin: Mapping[str, Any]) -> FollowedTable:
@@ -90,7 +92,7 @@ class FollowedTables:
     def _first(self, source: SourceDefinition) -> Pin:
         table = self.table(source.name)
         head = table.head()
-        columns = table.schema(head.version).ddl
+        columns = table.own_schema(head.version).ddl
         if columns != source.schema.ddl:
             raise SourceReplaced(
                 f"the table of source {source.name} has the columns ({columns}), "

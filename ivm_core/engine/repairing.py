@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.definitions import FED
+from ivm_core.engine.layout import lacks
 from ivm_core.engine.replaying import Replaying, first_whole_tick
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import HistoryLost, OutOfRange
@@ -47,7 +48,7 @@ def verify(engine: Engine) -> tuple[Damage, ...]:
     found: list[Damage] = []
     for name in _expected(engine):
         location = engine.layout.root.child(*name.split("/"))
-        wrong = damages(location, name, committed)
+        wrong = damages(location, name, committed) or _cut_short(engine, name)
         found += wrong or _altered(engine, name)
     return tuple(found)
 
@@ -116,6 +117,13 @@ def _expected(engine: Engine) -> list[str]:
             if entry.is_dir and entry.path.endswith("/_delta_log"):
                 found[entry.path.removesuffix("/_delta_log")] = None
     return sorted(found)
+
+
+def _cut_short(engine: Engine, name: str) -> list[Damage]:
+    """A trace whose log has lost its newest commits."""
+    tick = engine.history.written.get(name, 0)
+    newest = Trace.open(engine.layout.root.child(*name.split("/"))).newest_tick
+    return [Damage(name, "", lacks(name, newest, tick), newest + 1, tick)] if newest < tick else []
 
 
 def _altered(engine: Engine, name: str) -> list[Damage]:

@@ -32,6 +32,7 @@ from ivm_core.model.names import TICK, check_relation_name
 from ivm_core.store.checkpoint_folder import DELTA, CheckpointFolder, in_parallel
 from ivm_core.store.delta_actions import DataFile
 from ivm_core.store.faults import fault_point
+from ivm_core.store.leases import claim_for_checkpoints
 from ivm_core.store.location import Location
 from ivm_core.store.owned_table import schema_of_json
 from ivm_core.store.ticklog import entries_of_parquet
@@ -114,6 +115,8 @@ def restore(engine: Engine, location: Location) -> Restored:
             raise
         raise folder.refusal(f"{type(error).__name__}: {error}") from error
     delete_unfinished(engine.layout, engine.log)
+    if newest.kind == DELTA:
+        claim_for_checkpoints(engine.layout.root, location, engine.history.tick)
     return Restored(
         location.uri,
         newest.number,

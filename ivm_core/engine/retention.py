@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.model.errors import UserError
 from ivm_core.store.compaction import compact, sweep
-from ivm_core.store.leases import leased_ticks
+from ivm_core.store.leases import Claim, claims
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,6 +69,20 @@ class Retention:
 
 def fold_line(layout: Layout, history: History, now: datetime | None = None) -> int:
     """The newest tick that may be folded, with all before it; 0 for none."""
+    wanted = _wanted_line(history, now)
+    line = min([wanted, *(claim.tick for claim in claims(layout.root))]) if wanted else 0
+    return max((tick for tick in history.whole_ticks if tick <= line), default=0)
+
+
+def held_by(layout: Layout, history: History) -> Claim | None:
+    """The claim that keeps the line where it is; None where the retention itself does."""
+    wanted = _wanted_line(history, None)
+    found = claims(layout.root) if wanted else []
+    return found[0] if found and found[0].tick < wanted else None
+
+
+def _wanted_line(history: History, now: datetime | None) -> int:
+    """The line by the retention and by views that lag behind."""
     retention = history.retention
     if retention.keeps_all:
         return 0
@@ -80,9 +94,7 @@ def fold_line(layout: Layout, history: History, now: datetime | None = None) -> 
         younger = [tick for tick, at in history.committed_at.items() if at >= since]
         line = min(line, min(younger, default=history.tick + 1) - 1)
     # a view that lags behind reads what it has missed tick by tick
-    line = min([line, *(state.upto for state in history.states.values() if state.upto)])
-    line = min([line, *leased_ticks(layout.root)])
-    return max((tick for tick in history.whole_ticks if tick <= line), default=0)
+    return min([line, *(state.upto for state in history.states.values() if state.upto)])
 
 
 def fold(

@@ -1,7 +1,8 @@
-"""Adding columns to a fed source: rows that are there have NULL in them, views stay as they are.
+"""Adding columns to a source: rows that are there have NULL in them, views stay as they are.
 
 One entry in the tick log, no tick. Files are left alone: a column that a file was written without
-is NULL when it is read.
+is NULL when it is read. A followed table that has gained columns has them in the flow as well, from
+the tick on that reads it next.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ from pyspark.sql import functions as F
 
 from ivm_core.compile.stages import scans
 from ivm_core.engine.altering import breaks
-from ivm_core.engine.definitions import FED
+from ivm_core.engine.definitions import DELTA, FED
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import LOCAL_ROWS
-from ivm_core.model.errors import DefinitionConflict, UserError
+from ivm_core.model.digest import Digest
+from ivm_core.model.errors import DefinitionConflict, IvmError, UserError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.row_identity import digest_aggregates, digest_from_limbs, digest_of
 from ivm_core.operators.sql import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
     from ivm_core.engine.core import Engine
     from ivm_core.engine.definitions import SourceDefinition
-    from ivm_core.model.digest import Digest
     from ivm_core.model.schema import Schema
 
 
@@ -40,12 +44,75 @@ def widen_source(engine: Engine, name: str, schema: Schema) -> tuple[str, ...]:
         raise UserError(
             f"{source.name} follows a Delta table, whose columns are its own",
             where=where,
-            fix="register the table again as a new source, and views over that one",
+            fix="add them to the table: the next tick that reads it takes them",
         )
     added = tuple(each for each in schema.names if source.schema.find(each) is None)
     _refuse_narrower(engine, source, schema)
     if not added:
         return ()
+    _refuse_changed_views(engine, source, schema)
+    wider = replace(source, schema=schema)
+    digest = _digest(engine, source, schema)
+    engine.append("columns", {"source": wider.body, "state_digest": digest.hex})
+    return added
+
+
+def set_options(engine: Engine, name: str, options: Mapping[str, Any]) -> None:
+    """Let a fed source treat batches that come again otherwise, from the next tick on."""
+    engine.begin_writing()
+    source = engine.history.sources[engine.catalog.source_name(name)]
+    if source.kind != FED:
+        raise UserError(
+            "a followed table has versions, not batches",
+            where=f"source {source.name}",
+            fix="leave dedup out: no version is read twice",
+        )
+    altered = replace(source, options=dict(options))
+    if altered != source:
+        digest = engine.history.source_digests.get(source.name) or Digest.zero().hex
+        engine.append("columns", {"source": altered.body, "state_digest": digest})
+
+
+def widen_followed(engine: Engine, needed: Collection[str], *, only_unread: bool) -> None:
+    """Take the columns that followed tables have gained, before a tick reads them.
+
+    `DefinitionConflict` where a view that reads a needed table would change; another table is
+    left as it is, and read up to its new columns.
+    """
+    for source in list(engine.history.sources.values()):
+        if source.kind != DELTA or (only_unread and source.name in engine.history.pins):
+            continue
+        schema = _gained(engine, source)
+        if schema is None:
+            continue
+        try:
+            _refuse_changed_views(engine, source, schema)
+        except DefinitionConflict:
+            if source.name in needed:
+                raise
+        else:
+            wider = replace(source, schema=schema)
+            engine.append("columns", {"source": wider.body, "state_digest": ""})
+
+
+def _gained(engine: Engine, source: SourceDefinition) -> Schema | None:
+    """The columns of a followed table, if it has gained some and nothing else has changed."""
+    try:
+        table = engine.followed.table(source.name)
+        head, pin = table.head(), engine.history.pins.get(source.name)
+        now = table.own_schema(head.version)
+        if now.ddl == source.schema.ddl or (pin and pin["table_id"] != head.table_id):
+            return None
+        is_wider = all(now.find(each.name) == each for each in source.schema)
+        if is_wider and pin is not None:
+            is_wider = bool(table.added_columns(int(pin["version"]), head.version))
+    except IvmError:
+        return None  # whoever reads the table is told
+    return now if is_wider and len(now.names) > len(source.schema.names) else None
+
+
+def _refuse_changed_views(engine: Engine, source: SourceDefinition, schema: Schema) -> None:
+    """DefinitionConflict for views that would change with these columns of a source."""
     readers = engine.catalog.readers(source.name)
     with engine.catalog.drafting(columns={source.name: schema}):
         reasons = {view: breaks(engine, view) for view in readers}
@@ -54,16 +121,12 @@ def widen_source(engine: Engine, name: str, schema: Schema) -> tuple[str, ...]:
         raise DefinitionConflict(
             "the new columns change views: "
             + "; ".join(f"{view}, because {reason}" for view, reason in broken.items()),
-            where=where,
+            where=f"source {source.name}",
             fix="name the columns that they read, with flow.alter_view, and add the new ones "
             "to them afterwards",
             stored=source.schema.ddl,
             given=schema.ddl,
         )
-    wider = replace(source, schema=schema)
-    digest = _digest(engine, source, schema)
-    engine.append("columns", {"source": wider.body, "state_digest": digest.hex})
-    return added
 
 
 def _refuse_narrower(engine: Engine, source: SourceDefinition, schema: Schema) -> None:

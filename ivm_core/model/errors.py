@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ivm_core.model.secrets import masked
+
 
 def _text(headline: str, **lines: object) -> str:
     """The headline, then one indented `label: value` line for each value that is given."""
@@ -23,7 +25,15 @@ def _text(headline: str, **lines: object) -> str:
 
 
 class IvmError(Exception):
-    """The base of every error that Tideview raises."""
+    """The base of every error that Tideview raises; none of its parts repeats a secret."""
+
+    def __init__(self, *parts: object) -> None:
+        """Keep the parts."""
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in parts))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Texts are kept without secrets."""
+        super().__setattr__(name, masked(value) if isinstance(value, str) else value)
 
 
 # --- UserError -----------------------------------------------------------------------------------
@@ -63,6 +73,30 @@ class SqlError(UserError):
         super().__init__(what, f"{spot} of {where}" if spot and where else spot or where, fix)
         self.line = line
         self.column = column
+
+
+class DatalogError(UserError):
+    """A Datalog program that doesn't parse or has no meaning; shows the rule and its place."""
+
+    def __init__(
+        self,
+        what: str,
+        where: str = "",
+        fix: str = "",
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        rule: str = "",
+    ) -> None:
+        """Keep place and text of the rule; `where` is made of line and column if it is empty."""
+        super().__init__(what, where or position(line, column), fix)
+        self.line = line
+        self.column = column
+        self.rule = rule
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(self.what, where=self.where, rule=self.rule, fix=self.fix)
 
 
 class UnknownName(UserError):
@@ -186,6 +220,15 @@ class TickFailed(UserError):
     def __str__(self) -> str:
         """All parts as readable lines."""
         return _text(self.what, where=self.where, row=self.row, cause=self.cause, fix=self.fix)
+
+
+class RecursionLimit(TickFailed):
+    """A recursion that went further than it may: which view, which iteration, how many rows."""
+
+    default_fix = (
+        "give the recursion an end (UNION instead of UNION ALL in cycles, a bound in WHERE), or "
+        "declare the views with a larger max_iterations= or max_rows="
+    )
 
 
 class WriteFailed(UserError):

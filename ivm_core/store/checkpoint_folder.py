@@ -159,6 +159,11 @@ class CheckpointFolder:
             raise self.refusal(f"its manifests are numbered {', '.join(map(str, numbers))}")
         return self._read(numbers)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether it has any checkpoint."""
+        return bool(self._numbers())
+
     def newest(self) -> Manifest | None:
         """The checkpoint that counts; None before the first."""
         found = self._read(self._numbers()[-1:])

@@ -32,6 +32,7 @@ from ivm_core.store.trace_writing import conform, sort_rows, with_tick, write_fi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ivm_core.store.owned_table import OwnedTable
     from ivm_core.store.trace import Trace
     from ivm_core.store.trace_files import Committed, TraceFile
 
@@ -157,7 +158,8 @@ def merge_small(
         rows = with_tick(conform(folded, pa.schema(list(trace.schema)[:-1])), last)
     name = f"{merged_name(first, last, uuid.uuid4().hex)}.parquet"
     fault_point("before:trace.compaction_file")
-    merged = [write_file(trace.location, name, rows, trace.cluster_by)] if rows.num_rows else []
+    # also where nothing is left: a trace always has a file of the newest tick that it was given
+    merged = [write_file(trace.location, name, rows, trace.cluster_by)]
     fault_point("after:trace.compaction_file")
     fault_point("before:trace.compaction")
     try:
@@ -176,17 +178,24 @@ def sweep(trace: Trace, keep_seconds: float = KEEP_REMOVED_SECONDS) -> list[str]
     Files that are newer than `keep_seconds`, or were removed from the table since, stay.
     """
     trace.refresh()
+    return delete_unlisted(trace.table, keep_seconds, is_ours)
+
+
+def delete_unlisted(
+    table: OwnedTable, keep_seconds: float, is_ours: Callable[[str], bool]
+) -> list[str]:
+    """Delete own files that are in no version of a table since so many seconds; names them."""
     moment = time.time() - keep_seconds
-    active = set(trace.table.files)
-    recent = trace.table.removed_since(moment)
+    active = set(table.files)
+    recent = table.removed_since(moment)
     swept = []
-    for entry in trace.location.list(recursive=True):
+    for entry in table.location.list(recursive=True):
         is_draft = entry.path.startswith(f"{LOG}/.") and entry.path.endswith(".draft")
         if entry.is_dir or entry.modified > moment or entry.path in active or entry.path in recent:
             continue
         if is_draft or is_ours(entry.path):
             fault_point("before:trace.sweep")
-            trace.location.delete(entry.path)
+            table.location.delete(entry.path)
             fault_point("after:trace.sweep")
             swept.append(entry.path)
     return swept

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.store.location import Location
 
@@ -32,9 +32,13 @@ def read_actions(location: Location, version: int) -> list[dict[str, Any]]:
 
 
 def commit_text(
-    add: list[DataFile], remove: list[DataFile], data_change: bool, note: Mapping[str, str]
+    add: list[DataFile],
+    remove: list[DataFile],
+    data_change: bool,
+    note: Mapping[str, str],
+    head: Sequence[dict[str, Any]] = (),
 ) -> str:
-    """One commit as Delta stores it."""
+    """One commit as Delta stores it; `head` are actions that come before its files."""
     now = milliseconds()
     info = {
         "timestamp": now,
@@ -43,7 +47,7 @@ def commit_text(
         "engineInfo": "tideview",
         **note,
     }
-    actions: list[dict[str, Any]] = [{"commitInfo": info}]
+    actions: list[dict[str, Any]] = [{"commitInfo": info}, *head]
     actions += [
         {
             "remove": {

@@ -34,6 +34,8 @@ _WRITES = (
     "trace.compaction",
     "trace.sweep",
     "dedup.fold",
+    "publish.file",
+    "publish.commit",
     "checkpoint.part",
     "checkpoint.manifest",
     "restore.mark",

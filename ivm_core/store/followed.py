@@ -24,7 +24,7 @@ from ivm_core.model.errors import HistoryLost, SourceReplaced
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.store.followed_log import Change, SourceVersion, first_missing_file
-from ivm_core.store.table_versions import TableVersions, add_actions
+from ivm_core.store.table_versions import TableVersions, add_actions, with_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,23 +116,26 @@ class FollowedTable(TableVersions):
     def change_frame(self, spark: SparkSession, change: Change) -> DataFrame:
         """The same rows with `_weight`, not netted, through Spark's Delta readers."""
         self._check_readable(change)
-        columns = [functions.col(quote(name)) for name in self.schema(change.until).names]
         if change.change_feed and change.kind != "nothing":
             reader = spark.read.format("delta").option("readChangeFeed", "true")
             reader = reader.option("startingVersion", change.since + 1)
             feed = reader.option("endingVersion", change.until).load(self.location.uri)
             came = functions.col("_change_type").isin("insert", "update_postimage")
             weight = functions.when(came, 1).otherwise(-1).cast("bigint")
-            return feed.select(*columns, weight.alias(WEIGHT))
-        new = self.spark_frame(spark, change.until)
+            weighted = self.selected(feed, weight.alias(WEIGHT))
+            columns = [quote(name) for name in self.schema(change.until).names]
+            return weighted.select(*columns, WEIGHT)
+        one, minus_one = (functions.lit(weight).cast("bigint").alias(WEIGHT) for weight in (1, -1))
         names = self._unique_names(change)
         if names:
-            new = new.where(functions.col("_metadata.file_name").isin(*names))
-            return new.select(*columns, functions.lit(1).cast("bigint").alias(WEIGHT))
-        old = self.spark_frame(spark, change.since)
-        return new.select(*columns, functions.lit(1).cast("bigint").alias(WEIGHT)).unionAll(
-            old.select(*columns, functions.lit(-1).cast("bigint").alias(WEIGHT))
-        )
+            reader = spark.read.format("delta").option("versionAsOf", change.until)
+            whole = reader.load(self.location.uri)
+            return self.selected(
+                whole.where(functions.col("_metadata.file_name").isin(*names)), one
+            )
+        new, old = (self.spark_frame(spark, at) for at in (change.until, change.since))
+        columns = [quote(name) for name in self.schema(change.until).names]
+        return new.select(*columns, one).unionAll(old.select(*columns, minus_one))
 
     def _unique_names(self, change: Change) -> list[str]:
         """Names of the added files, if they are all that is needed and tell the files apart."""
@@ -157,8 +160,9 @@ class FollowedTable(TableVersions):
         ).read_all()
         kinds = feed["_change_type"].to_pylist()
         weights = pa.array([_CHANGE_WEIGHTS[kind] for kind in kinds], pa.int64())
-        rows = feed.select(plain.names[:-1]).append_column(WEIGHT, weights)
-        return SourceDelta(rows.cast(plain), "change data feed")
+        return SourceDelta(
+            with_nulls(feed.append_column(WEIGHT, weights), plain), "change data feed"
+        )
 
     def _added(self, change: Change, driver_bytes: int) -> SourceDelta:
         if sum(file.size for file in change.added) > driver_bytes:
@@ -193,11 +197,12 @@ class FollowedTable(TableVersions):
             chosen = [each for each in dataset.get_fragments() if each.path.lstrip("/") in wanted]
             if len(chosen) != len(wanted):
                 raise HistoryLost(f"files of version {version} are gone", self.location.uri)
+            there = [name for name in plain.names[:-1] if name in dataset.schema.names]
             part = ds.FileSystemDataset(
                 chosen, dataset.schema, dataset.format, chosen[0].filesystem
-            ).to_table(columns=plain.names[:-1])
+            ).to_table(columns=there)
             weights = pa.repeat(pa.scalar(weight, pa.int64()), part.num_rows)
-            return part.append_column(WEIGHT, weights).cast(plain)
+            return with_nulls(part.append_column(WEIGHT, weights), plain)
 
         return self.guarded(read, version)
 

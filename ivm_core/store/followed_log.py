@@ -60,21 +60,30 @@ class Change:
 
 
 def classify_commits(
-    location: Location, since: int, until: int, schema: str, table_id: str, change_feed: bool
+    location: Location,
+    since: int,
+    until: int,
+    schema: str,
+    table_id: str,
+    change_feed: bool,
+    known: frozenset[str] = frozenset(),
 ) -> Change:
     """Read the commits after `since` up to `until`; `HistoryLost` where one is missing.
 
-    Schema (as in the log), id and change data feed are those at `since`.
+    Schema (as in the log), id and change data feed are those at `since`. A column that is added
+    and may be NULL doesn't stop it if it is `known`.
     """
     files: dict[str, AddedFile] = {}
     removed = vectors = False
     feed = change_feed
+    columns = _columns(schema)
     for version in range(since + 1, until + 1):
         actions = list(_actions(location, version))
         for body in (each["metaData"] for each in actions if "metaData" in each):
             if body["id"] != table_id:
                 return Change("replaced", since, since, stopped_by=f"replaced at version {version}")
-            if _columns(body["schemaString"]) != _columns(schema):
+            before, columns = columns, _columns(body["schemaString"])
+            if columns != before and not set(added_columns(before, columns) or "?") <= known:
                 partial = _change(files, removed, since, version - 1, feed, vectors)
                 why = f"the schema changed at version {version}"
                 kind = "schema_changed" if version - 1 == since else partial.kind
@@ -93,6 +102,18 @@ def classify_commits(
                 path = unquote(body["path"])
                 files[path] = AddedFile(path, version, rows, body["size"])
     return _change(files, removed, since, until, feed, vectors)
+
+
+def added_columns(before: Any, after: Any) -> list[str]:
+    """Names of the columns that a schema has more than another; none where anything else differs.
+
+    They must be able to be NULL, which is what rows from before have in them.
+    """
+    old = {each["name"]: each for each in before["fields"]}
+    new = {each["name"]: each for each in after["fields"]}
+    more = [name for name in new if name not in old]
+    is_same = all(new.get(name) == each for name, each in old.items())
+    return more if is_same and all(new[name]["nullable"] for name in more) else []
 
 
 def first_missing_file(location: Location, change: Change) -> str:
@@ -133,14 +154,15 @@ def _actions(location: Location, version: int) -> Iterator[dict[str, Any]]:
 
 def _columns(schema: str) -> Any:
     """The schema without what doesn't change rows: comments, defaults and the like."""
-    return _bare(json.loads(schema))
+    return bare_schema(json.loads(schema))
 
 
-def _bare(node: Any) -> Any:
+def bare_schema(node: Any) -> Any:
+    """A schema, or a part of one, as JSON, without what doesn't change rows."""
     if isinstance(node, list):
-        return [_bare(each) for each in node]
+        return [bare_schema(each) for each in node]
     if not isinstance(node, dict):
         return node
-    bare = {key: _bare(value) for key, value in node.items() if key != "metadata"}
+    bare = {key: bare_schema(value) for key, value in node.items() if key != "metadata"}
     column = node.get("metadata", {}).get("delta.columnMapping.id")
     return bare if column is None else {**bare, "column": column}

@@ -1,24 +1,43 @@
 """What readers of a flow still need: one small file each, and old ones count no more.
 
-    <flow>/readers/<id>.json   {"tick": 12}: all after tick 12 must stay apart
+    <flow>/readers/<id>.json               {"tick": 12}: all after tick 12 must stay apart
+    <flow>/readers/checkpoint-<id>.json    the same, for the next delta checkpoint in a folder
 
-Whoever holds a lease touches it by moving on. One that has not moved for a day is taken for gone.
+Whoever holds a lease touches it by moving on. One that has not moved for a day is taken for gone;
+that of checkpoints stands as long as there are checkpoints in their folder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import uuid
 import weakref
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ivm_core.model.errors import IvmError
+from ivm_core.model.secrets import logger
+from ivm_core.store.checkpoint_folder import CheckpointFolder
+from ivm_core.store.location import Location
+
 if TYPE_CHECKING:
-    from ivm_core.store.location import Location
+    from ivm_core.store.location import Entry
 
 READERS = "readers"
 LEASE_SECONDS = 86_400.0
+_CHECKPOINTS = "checkpoints"
+log = logger(__name__)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """All after a tick must stay apart, for someone."""
+
+    tick: int
+    holder: str
 
 
 class Lease:
@@ -41,16 +60,43 @@ class Lease:
         self._finish()
 
 
-def leased_ticks(root: Location) -> list[int]:
-    """The ticks that readers claim."""
+def claim_for_checkpoints(root: Location, folder: Location, tick: int) -> None:
+    """Claim all after a tick for the next delta checkpoint in a folder."""
+    name = hashlib.sha256(folder.uri.encode()).hexdigest()[:32]
+    try:
+        with root.writing(f"{READERS}/checkpoint-{name}.json") as stream:
+            stream.write(json.dumps({"tick": tick, _CHECKPOINTS: folder.uri}).encode())
+    except OSError as error:  # a backup may be allowed to read the flow only
+        log.warning("ticks after %s may be folded before the next checkpoint: %s", tick, error)
+
+
+def claims(root: Location) -> list[Claim]:
+    """What readers and checkpoints claim, the oldest tick first."""
     found = []
-    oldest = time.time() - LEASE_SECONDS
     for entry in root.list(READERS):
-        if entry.is_dir or not entry.path.endswith(".json") or entry.modified < oldest:
-            continue
-        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            found.append(int(json.loads(root.read_bytes(entry.path))["tick"]))
-    return found
+        if not entry.is_dir and entry.path.endswith(".json"):
+            with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+                found += _claims_of(root, entry)
+    return sorted(found, key=lambda each: each.tick)
+
+
+def _claims_of(root: Location, entry: Entry) -> list[Claim]:
+    body = json.loads(root.read_bytes(entry.path))
+    folder = body.get(_CHECKPOINTS)
+    if folder is None:
+        is_old = entry.modified < time.time() - LEASE_SECONDS
+        return [] if is_old else [Claim(int(body["tick"]), "a watch or a pinned reader")]
+    if not _has_checkpoints(str(folder)):
+        return []
+    return [Claim(int(body["tick"]), f"the next checkpoint in {folder}")]
+
+
+def _has_checkpoints(folder: str) -> bool:
+    """Whether there are any; a place that can't be looked at keeps its claim."""
+    try:
+        return CheckpointFolder(Location(folder)).is_begun
+    except (IvmError, OSError):
+        return True
 
 
 def _end(root: Location, path: str) -> None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, TableFeatures
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
@@ -27,6 +26,7 @@ from deltalake.transaction import (
 )
 
 from ivm_core.model.errors import CorruptStore, IvmError
+from ivm_core.model.secrets import harmless, logger, masked
 from ivm_core.store.delta_actions import (
     LOG,
     DataFile,
@@ -36,6 +36,8 @@ from ivm_core.store.delta_actions import (
     version_file,
 )
 from ivm_core.store.faults import fault_point
+from ivm_core.store.syncing import sync_folder, sync_stream
+from ivm_core.store.table_description import described, with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,7 +53,7 @@ OWN_PROPERTIES = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": str(CHECKPOINT_EVERY),
 }
-log = logging.getLogger(__name__)
+log = logger(__name__)
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
@@ -89,7 +91,8 @@ class OwnedTable:
             )
         except DeltaError as error:
             if not cls.is_there(location):
-                raise OSError(errno.EIO, f"a table can't be made: {error}", location.uri) from error
+                what = masked(f"a table can't be made: {error}")
+                raise OSError(errno.EIO, what, location.uri) from harmless(error)
             raise VersionTaken(f"there is a table at {location.uri}") from error
         fault_point("after:table.create")
         return cls(location, table)
@@ -153,23 +156,71 @@ class OwnedTable:
         *,
         data_change: bool = True,
         note: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> int:
         """Commit these files as the next version and return it; `VersionTaken` if it is taken.
 
-        After `VersionTaken` the table is as before until `refresh`.
+        After `VersionTaken` the table is as before until `refresh`. With `properties` the table has
+        these from then on: by the same commit on a local disk, by one right after it elsewhere.
         """
         added, removed = list(add), list(remove)
         if self.version and self.version % CHECKPOINT_EVERY == 0:
             self._checkpoint()
+        wanted = {**self.properties, **(properties or {})}
         if self.location.is_local:
-            self._link(added, removed, data_change, note or {})
-        else:
+            head = [described(self._table, self.schema_json, wanted)] if properties else []
+            self._link(added, removed, data_change, note or {}, head)
+        elif added or removed or not properties:
             self._transact(added, removed, data_change, note or {})
+            self._set(properties or {})
+        else:
+            self._set(properties)
+            self.version -= 1
+        self.properties = wanted
         for file in removed:
             self.files.pop(file.path, None)
         self.files.update((file.path, file) for file in added)
         self.version += 1
         return self.version
+
+    def commit_anew(
+        self, schema: pa.Schema, add: Iterable[DataFile], properties: Mapping[str, str]
+    ) -> None:
+        """Exchange columns and files for others in one commit; `VersionTaken` if it moved on."""
+        added, removed = list(add), list(self.files.values())
+        wanted = {**self.properties, **properties}
+        if self.location.is_local:
+            head = with_columns(self._table, schema, wanted)
+            self._link(added, removed, True, properties, head, DeltaSchema.from_arrow(schema))
+        else:
+            if any(pa.types.is_timestamp(of) and of.tz is None for of in schema.types):
+                without_zone = TableFeatures.TimestampWithoutTimezone
+                self._table.alter.add_feature(without_zone, allow_protocol_versions_increase=True)
+                self.version = self._table.version()
+            self._transact(added, [], True, properties, DeltaSchema.from_arrow(schema))
+            self._set(properties)
+        self._load(_open(self.location))
+
+    def _set(self, properties: Mapping[str, str]) -> None:
+        """Another commit, of properties alone."""
+        if not properties:
+            return
+        try:
+            self._table.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
+        except (CommitFailedError, DeltaError) as error:
+            raise VersionTaken(f"properties of {self.location.uri}: {error}") from error
+        self.version += 1
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What the newest commit says about itself."""
+        actions = read_actions(self.location, self.version)
+        return next((dict(each["commitInfo"]) for each in actions if "commitInfo" in each), {})
+
+    def ranges(self) -> pa.Table:
+        """A row for each file: `path`, `num_records`, and by column `min.…`, `max.…` if known."""
+        actions = _open(self.location).get_add_actions(flatten=True)
+        return pa.RecordBatchReader.from_stream(actions).read_all()
 
     def add_columns(self, fields: Iterable[pa.Field]) -> None:
         """Give the table those of the columns that it lacks; `VersionTaken` if it moved on."""
@@ -183,9 +234,8 @@ class OwnedTable:
                 table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
         except (CommitFailedError, DeltaError) as error:
             if _open(self.location).version() == table.version():
-                raise OSError(
-                    errno.EIO, f"columns can't be added: {error}", self.location.uri
-                ) from error
+                what = masked(f"columns can't be added: {error}")
+                raise OSError(errno.EIO, what, self.location.uri) from harmless(error)
             raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
         fault_point("after:table.columns")
         self._load(_open(self.location))
@@ -225,21 +275,27 @@ class OwnedTable:
         remove: list[DataFile],
         data_change: bool,
         note: Mapping[str, str],
+        head: list[dict[str, Any]],
+        schema: DeltaSchema | None = None,
     ) -> None:
         final = self.location.resolve(f"{LOG}/{version_file(self.version + 1)}")
         draft = self.location.resolve(f"{LOG}/.{uuid.uuid4().hex}.draft")
         fault_point("before:table.draft")
         try:
             with open(draft, "w", encoding="utf-8") as stream:
-                stream.write(commit_text(add, remove, data_change, note))
+                stream.write(commit_text(add, remove, data_change, note, head))
+                sync_stream(stream)
             fault_point("after:table.draft")
             os.link(draft, final)
+            sync_folder(os.path.dirname(final))
         except FileExistsError as error:
             raise VersionTaken(f"version {self.version + 1} of {self.location.uri}") from error
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
                 raise
-            self._transact(add, remove, data_change, note)
+            self._transact(add, [] if schema else remove, data_change, note, schema)
+            if head:
+                self._set(head[0]["metaData"]["configuration"])
         finally:
             with suppress(OSError):  # it is linked by now, or never will be
                 os.unlink(draft)
@@ -250,7 +306,9 @@ class OwnedTable:
         remove: list[DataFile],
         data_change: bool,
         note: Mapping[str, str],
+        schema: DeltaSchema | None = None,
     ) -> None:
+        """Through `deltalake`; with other columns all files that were there go."""
         now = milliseconds()
         table = self._table
         if table.version() != self.version:
@@ -262,8 +320,8 @@ class OwnedTable:
         try:
             table.create_write_transaction(
                 actions,
-                "append",
-                table.schema(),
+                "append" if schema is None else "overwrite",
+                schema or table.schema(),
                 commit_properties=CommitProperties(
                     custom_metadata=dict(note), max_commit_retries=0
                 ),
@@ -293,7 +351,8 @@ def _open(location: Location) -> DeltaTable:
     except TableNotFoundError as error:
         raise NoTable(f"there is no Delta table at {location.uri}") from error
     except (DeltaError, OSError, ValueError) as error:
-        raise CorruptStore(f"the Delta table at {location.uri} can't be read: {error}") from error
+        what = f"the Delta table at {location.uri} can't be read: {error}"
+        raise CorruptStore(what) from harmless(error)
 
 
 def schema_of_json(text: str) -> pa.Schema:

@@ -15,16 +15,26 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ivm_core.model.errors import HistoryLost, UserError
+from ivm_core.model.names import quote
+from ivm_core.model.secrets import harmless
 from ivm_core.operators.arrow_types import arrow_schema, from_spark
-from ivm_core.store.followed_log import CHANGE_FEED, Change, SourceVersion, classify_commits
+from ivm_core.store.followed_log import (
+    CHANGE_FEED,
+    Change,
+    SourceVersion,
+    added_columns,
+    bare_schema,
+    classify_commits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from ivm_core.model.schema import Schema
     from ivm_core.store.limit import Limit
@@ -44,6 +54,8 @@ class TableVersions:
     def __init__(self, location: Location) -> None:
         """Point at a table; nothing is read before it is asked for."""
         self.location = location
+        self.asked: Schema | None = None
+        """What is read of every version: a column that one lacks is NULL. None: all it has."""
         self._head: tuple[object, SourceVersion] | None = None
         self._versions: dict[int, DeltaTable] = {}
         self._datasets: dict[int, ds.Dataset] = {}
@@ -104,12 +116,22 @@ class TableVersions:
             table.schema().to_json(),
             since.table_id,
             table.metadata().configuration.get(CHANGE_FEED, "").lower() == "true",
+            frozenset(self.asked.names if self.asked else ()),
         )
+
+    def added_columns(self, since: int, until: int) -> list[str]:
+        """The columns that a version has more than another; none if more than that differs."""
+        old, new = (json.loads(self.opened(at).schema().to_json()) for at in (since, until))
+        return added_columns(bare_schema(old), bare_schema(new))
 
     # --- what is in a version ---
 
     def schema(self, version: int | None = None) -> Schema:
-        """The columns; types and names that can't be in a Z-set are refused."""
+        """The columns that are read; types and names that can't be in a Z-set are refused."""
+        return self.asked or self.own_schema(version)
+
+    def own_schema(self, version: int | None = None) -> Schema:
+        """The columns that a version has."""
         at = self.head().version if version is None else version
         if at not in self._schemas:
             while len(self._schemas) >= _KEPT_VERSIONS:
@@ -156,8 +178,16 @@ class TableVersions:
         self, version: int, columns: Sequence[str] | None = None, where: Limit | None = None
     ) -> pa.Table:
         """Rows of a version within the limit, without weights; `HistoryLost` if files are gone."""
-        whole = arrow_schema(self.schema(version))
-        names = list(columns) if columns is not None else whole.names
+        asked = arrow_schema(self.schema(version))
+        whole = arrow_schema(self.own_schema(version))
+        names = list(columns) if columns is not None else asked.names
+        if not set(whole.names) >= {*names, *(where.columns if where else ())}:
+            # what it lacks is NULL, also to the limit
+            read = list(dict.fromkeys([*names, *(where.columns if where else ())]))
+            there = self.read(version, [name for name in read if name in whole.names])
+            table = with_nulls(there, pa.schema([asked.field(name) for name in read]))
+            late = where.fitted(table.schema) if where else None
+            return (table if late is None else table.filter(late.mask(table))).select(names)
         wanted = pa.schema([whole.field(name) for name in names])
         limit = where.fitted(whole) if where else None
 
@@ -171,7 +201,7 @@ class TableVersions:
         return self.guarded(scan, version)
 
     def _scan(self, version: int, wanted: pa.Schema, limit: Limit | None) -> pa.Table:
-        whole = arrow_schema(self.schema(version))
+        whole = arrow_schema(self.own_schema(version))
         read = list(dict.fromkeys([*wanted.names, *(limit.columns if limit else ())]))
         types = pa.schema([whole.field(name) for name in read])
         parts = [wanted.empty_table()]
@@ -185,7 +215,20 @@ class TableVersions:
     def spark_frame(self, spark: SparkSession, version: int) -> DataFrame:
         """The version as Spark's Delta reader gives it."""
         reader = spark.read.format("delta").option("versionAsOf", version)
-        return reader.load(self.location.uri)
+        return self.selected(reader.load(self.location.uri))
+
+    def selected(self, frame: DataFrame, *more: Column) -> DataFrame:
+        """A frame's rows in the columns that are asked for, and some more."""
+        there = frame.columns
+        if self.asked is None:
+            return frame.select(*[F.col(quote(name)) for name in there], *more)
+        columns = [
+            F.col(quote(each.name))
+            if each.name in there
+            else F.lit(None).cast(each.type.ddl).alias(each.name)
+            for each in self.asked
+        ]
+        return frame.select(*columns, *more)
 
     # --- opening ---
 
@@ -217,11 +260,11 @@ class TableVersions:
             if version is None:
                 raise UserError(
                     f"the Delta table at {self.location.uri} can't be read: {error}"
-                ) from error
+                ) from harmless(error)
             raise HistoryLost(
                 f"version {version} of the table can't be read any more: {_plain(error)}",
                 self.location.uri,
-            ) from error
+            ) from harmless(error)
 
     def guarded(self, read: Callable[[], _T], version: int) -> _T:
         """What `read` gives; `HistoryLost` where files of the version are gone."""
@@ -236,6 +279,15 @@ class TableVersions:
                 f"files of version {version} can't be read any more: {_plain(error)}",
                 self.location.uri,
             ) from error
+
+
+def with_nulls(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """The table in these columns; those that it lacks are NULL."""
+    columns = [
+        table[each.name] if each.name in table.column_names else pa.nulls(len(table), each.type)
+        for each in wanted
+    ]
+    return pa.table(columns, names=wanted.names).cast(wanted)
 
 
 def _plain(error: Exception) -> str:

@@ -8,7 +8,6 @@ is a commit of its own that changes no row.
 from __future__ import annotations
 
 import json
-import logging
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ivm_core.model.errors import CorruptStore, NewerFormat, NotAFlow, TickConflict
+from ivm_core.model.secrets import logger
 from ivm_core.store.delta_actions import DataFile
 from ivm_core.store.faults import fault_point
 from ivm_core.store.owned_table import NoTable, OwnedTable, VersionTaken
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMAT = "tideview.format"
 META = "tideview.meta"
 FOLD_EVERY = 64
-log = logging.getLogger(__name__)
+log = logger(__name__)
 _UTC = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(
     [

@@ -19,6 +19,7 @@ from ivm_core.model.names import TICK
 from ivm_core.store.faults import fault_point
 from ivm_core.store.owned_table import NoTable, OwnedTable, VersionTaken
 from ivm_core.store.parquet_scan import ParquetScan
+from ivm_core.store.syncing import sync_file
 from ivm_core.store.trace_files import Committed, TraceFile, parse_name, tick_name
 from ivm_core.store.trace_writing import conform, nullable, read_footer, with_tick, write_file
 
@@ -52,6 +53,8 @@ class Trace:
         self._recent_bytes = 0
         self.commits = 0
         """Delta commits that this handle has made."""
+        self.written: tuple[int, int] | None = None
+        """Tick and epoch of the newest rows that this handle has stored."""
 
     @classmethod
     def open(
@@ -115,6 +118,7 @@ class Trace:
         fault_point("before:trace.commit")
         self._commit([file])
         fault_point("after:trace.commit")
+        self.written = (tick, epoch)
         self._remember(path, stored)
         return file.size
 
@@ -130,9 +134,12 @@ class Trace:
         self._check_first(tick, epoch)
         files = self.spark_files(tick_name(tick, epoch, "spark"))
         if files:
+            for file in files if self.location.is_local else ():
+                sync_file(self.location.resolve(file.path))
             fault_point("before:trace.adopt")
             self._commit(files)
             fault_point("after:trace.adopt")
+            self.written = (tick, epoch)
         return sum(file.rows for file in files)
 
     def spark_files(self, directory: str) -> list[DataFile]:
@@ -240,6 +247,11 @@ class Trace:
         """The tick that the base stands for; 0 when nothing is folded yet."""
         names = (parse_name(path) for path in self.table.files)
         return max((name.last_tick for name in names if name.is_base), default=0)
+
+    @property
+    def newest_tick(self) -> int:
+        """The newest tick that it has a file of, whether or not that counts; 0 for none."""
+        return max((parse_name(path).last_tick for path in self.table.files), default=0)
 
     def rows_estimate(self, committed: Committed, at: int | None = None) -> int:
         """How many stored rows a full read brings."""

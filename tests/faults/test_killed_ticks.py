@@ -83,8 +83,8 @@ def test_the_points_cover_every_durable_write_of_a_tick(undisturbed: Undisturbed
     missing = set(faults.FAULT_POINTS) - set(undisturbed.points)
     writes = {name.partition(":")[2] for name in missing}
     elsewhere = {"table.create", "table.columns", "ticklog.create", "trace.adopt", "trace.sweep"}
-    elsewhere |= {"dedup.fold", "checkpoint.part", "checkpoint.manifest"}
-    elsewhere |= {"restore.mark", "restore.trace", "restore.done"}
+    elsewhere |= {"dedup.fold", "checkpoint.part", "checkpoint.manifest", "publish.file"}
+    elsewhere |= {"restore.mark", "restore.trace", "restore.done", "publish.commit"}
     elsewhere |= {"table.checkpoint", "ticklog.sweep", "views.leftovers"}
     assert writes <= elsewhere
     befores = [name for name in undisturbed.points if name.startswith("before:")]

@@ -11,6 +11,9 @@ from pyarrow import parquet
 
 from ivm_core import CorruptStore, HistoryLost, IncrementalFlow
 from ivm_core.cli.main import main
+from ivm_core.store.location import Location
+from ivm_core.store.owned_table import OwnedTable
+from ivm_core.store.trace_files import parse_name
 from tests.faults import story
 from tests.faults.long_story import compact_often
 from tests.faults.story import told
@@ -101,6 +104,34 @@ def test_damage_is_named_and_repaired(
         assert flow.verify() == ()
         assert told(flow) == expected
         flow.tick("facts", [(30, "b", 3)])
+        assert all(flow.check(view).equal for view in flow.views)
+
+
+def forget_last_tick(folder: Path) -> None:
+    """As if the newest commits of a table's log had never reached the disk."""
+    while newest_tick(folder) == story.LAST:
+        max((folder / "_delta_log").glob("*.json")).unlink()
+
+
+def newest_tick(folder: Path) -> int:
+    return max(parse_name(path).last_tick for path in OwnedTable.open(Location(folder)).files)
+
+
+@pytest.mark.parametrize("harm", [shutil.rmtree, forget_last_tick])
+def test_a_node_that_is_lost_is_never_begun_anew(
+    harm: Callable[[Path], None], whole: tuple[Path, Any], tmp_path: Path, spark: SparkSession
+) -> None:
+    """Its accumulators would count from nothing, and the view would be wrong from then on."""
+    place, state = tmp_path / "flow", "views/top/node_1/state"
+    shutil.copytree(whole[0], place)
+    harm(place / state)
+    with IncrementalFlow.open(place, spark) as flow:
+        with pytest.raises(CorruptStore, match=rf"{state} (is missing|ends with tick)"):
+            flow.tick("facts", [(40, "b", 99)])
+        (damage,) = flow.verify()
+        assert damage.trace == state
+        assert flow.repair().traces == (state,)
+        flow.tick("facts", [(40, "b", 99)])
         assert all(flow.check(view).equal for view in flow.views)
 
 

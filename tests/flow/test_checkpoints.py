@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 from datetime import UTC, datetime
@@ -402,10 +403,20 @@ def test_what_is_folded_goes_into_full_checkpoints_only(
             if number < 4:
                 flow.checkpoint(tmp_path / str(number))
         flow.set_retention(ticks=1)
-        assert flow.compact()
+        # folders keep apart what their next checkpoint needs, however old they are
+        for claim in (tmp_path / "flow" / "readers").iterdir():
+            os.utime(claim, (1, 1))
+        assert flow.compact() == (
+            "source t folded up to tick 1",
+            f"ticks after 1 stay apart for the next checkpoint in {tmp_path / '1'}",
+        )
+        assert flow.checkpoint(tmp_path / "1").rows == 3
+        shutil.rmtree(tmp_path / "1")
+        shutil.move(tmp_path / "2", tmp_path / "elsewhere")
+        assert flow.compact() == ("source t folded up to tick 3",)
         # a folder that has the folded ticks already goes on
         assert flow.checkpoint(tmp_path / "3").rows == 1
-        for folder in ("2", "none"):
+        for folder in ("elsewhere", "none"):
             with pytest.raises(CheckpointError, match="use checkpoint_full"):
                 flow.checkpoint(tmp_path / folder)
         flow.checkpoint_full(tmp_path / "full")

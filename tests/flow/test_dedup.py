@@ -165,3 +165,30 @@ def test_a_tick_killed_anywhere_leaves_the_same_memory(
             assert taken(flow, "lines") == (2, 1, 0), points[number]
             assert taken(flow, "t") == (1, 1, 0), points[number]
         shutil.rmtree(place)
+
+
+def test_a_source_drops_repeats_from_the_moment_on_when_it_is_told_to(
+    flow: IncrementalFlow, place: Path, spark: SparkSession
+) -> None:
+    flow.register_source("t", "id INT")
+    flow.register_view("n", "SELECT COUNT(*) AS n FROM t")
+    flow.tick("t", [(1,)])
+    assert flow.alter_source("t", dedup=True, dedup_entries=2) == ()
+    assert flow.tick("t", [(1,)]).dropped == ()  # what came before is not known
+    assert flow.tick("t", [(1,)]).dropped == ("t",)
+    for number in (2, 3):
+        flow.tick("t", [(number,)])
+    assert flow.tick("t", [(1,)]).dropped == ()  # forgotten
+    flow.alter_source("t", "id INT, x INT", dedup=True, dedup_entries=10)
+    flow.tick("t", [(4, 4)])
+    assert flow.tick("t", [(4, 4)]).dropped == ("t",)
+    flow.alter_source("t", dedup=False)
+    assert flow.tick("t", [(4, 4)]).dropped == ()
+    for wrong in ({"dedup": "often"}, {"dedup_entries": 5}, {}):
+        with pytest.raises(UserError):
+            flow.alter_source("t", **wrong)  # type: ignore[arg-type]
+    assert flow.replay().equal
+    flow.close()
+    with IncrementalFlow.open(place, spark) as again:
+        again.register_source("t", "id INT, x INT")
+        assert again.tick("t", [(4, 4)]).dropped == ()

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ivm_core import DeltaBatch, IncrementalFlow, OutOfRange, SourceReplaced, Unsupported, UserError
+from ivm_core import (
+    DefinitionConflict,
+    DeltaBatch,
+    IncrementalFlow,
+    OutOfRange,
+    SourceReplaced,
+    Unsupported,
+    UserError,
+)
+from ivm_core.api.status import read_status
+from ivm_core.cli.main import main
+from ivm_core.engine import core
+from ivm_core.store import followed_retention
 from tests.flow.shop import assert_exact, rows
 
 if TYPE_CHECKING:
@@ -161,7 +173,7 @@ def test_a_view_over_a_table_that_was_never_read_is_hydrated_at_once(
 
 
 def test_a_schema_change_stops_after_what_came_before_it(
-    flow: IncrementalFlow, table: Table
+    flow: IncrementalFlow, table: Table, spark: SparkSession
 ) -> None:
     table.run(
         "CREATE TABLE $t (id INT, k STRING, x INT) USING delta",
@@ -170,11 +182,9 @@ def test_a_schema_change_stops_after_what_came_before_it(
     follow(flow, table)
     flow.register_source("other", "x INT")
     flow.tick()
-    table.run(
-        "INSERT INTO $t VALUES (2, 'b', 2)",
-        "ALTER TABLE $t ADD COLUMN more INT",
-        "INSERT INTO $t VALUES (3, 'c', 3, 3)",
-    )
+    table.run("INSERT INTO $t VALUES (2, 'b', 2)")
+    other = spark.sql("SELECT 3 AS id, 'c' AS k, 'three' AS x")
+    other.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(table.path)
     summary = flow.tick()
     assert summary.rows_in == 1
     assert "schema" in summary.notes[0]
@@ -184,15 +194,68 @@ def test_a_schema_change_stops_after_what_came_before_it(
     assert flow.tick("other", [(1,)]).tick == 3
 
 
-def test_a_table_that_changed_before_it_was_read_is_refused(
-    flow: IncrementalFlow, table: Table
+def test_columns_that_a_table_gains_pass_through(
+    flow: IncrementalFlow, table: Table, place: Path, spark: SparkSession
 ) -> None:
-    table.run("CREATE TABLE $t (id INT, k STRING, x INT) USING delta")
+    table.run(f"CREATE TABLE $t (id INT, k STRING, x INT) USING delta TBLPROPERTIES ({FEED})")
     follow(flow, table)
-    table.run("ALTER TABLE $t ADD COLUMN more INT")
-    with pytest.raises(SourceReplaced, match="more"):
+    table.run("ALTER TABLE $t ADD COLUMN early INT", "INSERT INTO $t VALUES (1, 'a', 1, 5)")
+    flow.register_view("ids", "SELECT id FROM events")
+    assert flow.tick().rows_in == 1  # before it was read at all
+    table.run(
+        "INSERT INTO $t VALUES (2, 'b', 2, 5)",
+        "ALTER TABLE $t ADD COLUMN more STRING AFTER k",
+        "INSERT INTO $t VALUES (3, 'c', 'm', 3, 5)",
+        "UPDATE $t SET x = 9 WHERE id = 1",
+    )
+    assert seen(flow.tick(views=["ids"])) == (4, "change data feed")
+    flow.register_view("mores", "SELECT more, COUNT(*) AS n FROM events GROUP BY more")
+    table.run("DELETE FROM $t WHERE id = 2")
+    flow.tick()  # and n has yet to read the versions before
+    assert rows(flow.snapshot("n")) == [("a", 1, 9), ("c", 1, 3)]
+    assert rows(flow.snapshot("mores")) == [("m", 1), (None, 1)]
+    assert rows(flow.snapshot("events", at=1)) == [(1, "a", None, 1, 5)]
+    assert_exact(flow)
+    assert flow.replay().equal
+
+    # a view that would change with them is named, and the others go on
+    flow.register_view("everything", "SELECT * FROM events", hydrate=True)
+    table.run("ALTER TABLE $t ADD COLUMN last INT", "INSERT INTO $t VALUES (5, 'e', 'm', 5, 5, 5)")
+    with pytest.raises(DefinitionConflict, match="everything, because its columns"):
         flow.tick()
-    assert flow.current_tick == 0
+    assert flow.alter_view("everything", "SELECT id, k FROM events").tick
+    assert flow.tick().rows_in == 1
+    assert rows(flow.snapshot("ids")) == [(1,), (3,), (5,)]
+    flow.close()
+    with IncrementalFlow.open(place, spark) as again:
+        again.register_source("events", delta_table=table.path)
+        table.run("UPDATE $t SET last = 6 WHERE id = 3")
+        again.tick()
+        assert_exact(again, "n", "ids", "mores")
+        assert again.check("everything").equal
+
+
+def test_what_a_table_may_let_go_of_is_told_before(
+    flow: IncrementalFlow, table: Table, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta "
+        "TBLPROPERTIES (delta.deletedFileRetentionDuration = 'interval 4 seconds')",
+        "INSERT INTO $t VALUES (1, 'a', 1), (2, 'b', 2)",
+    )
+    follow(flow, table)
+    flow.register_source("other", "x INT")
+    flow.register_view("apart", "SELECT x FROM other")
+    flow.tick()
+    assert read_status(place).sources[0].warning == ""
+    table.run("DELETE FROM $t WHERE id = 1")
+    monkeypatch.setattr(followed_retention, "NEAR", 1.0)
+    monkeypatch.setattr(core, "LOOK_EVERY_SECONDS", 0.0)
+    notes = flow.tick("other", [(1,)], views=["apart"]).notes
+    assert any("events: version 1 of 2 is read; VACUUM" in each for each in notes), notes
+    assert "VACUUM" in read_status(place).sources[0].warning
+    assert main(["status", str(place)]) == 0
+    assert flow.tick().notes[-1:] != notes[-1:]  # it has caught up
 
 
 def test_a_table_that_was_made_again_is_refused(flow: IncrementalFlow, table: Table) -> None:

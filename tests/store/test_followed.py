@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from ivm_core.model.errors import HistoryLost, SourceReplaced, Unsupported, UserError
 from ivm_core.store.followed import FollowedTable, SourceVersion
+from ivm_core.store.followed_retention import deadline, interval
 from ivm_core.store.limit import Limit
 from ivm_core.store.location import Location
 from tests.store.bags import bag, difference
@@ -246,3 +248,68 @@ def test_types_that_cannot_be_in_a_z_set(tmp_path: Path) -> None:
     DeltaTable.create(str(tmp_path), pa.schema([("m", pa.map_(pa.string(), pa.int32()))]))
     with pytest.raises(Unsupported, match="the type MAP"):
         FollowedTable(Location(tmp_path)).schema()
+
+
+@pytest.mark.parametrize("feed", [True, False])
+def test_columns_that_came_later_are_null_before(tmp_path: Path, feed: bool) -> None:
+    path = str(tmp_path)
+    settings = {"delta.enableChangeDataFeed": str(feed).lower()}
+    write_deltalake(path, rows(1, 2), configuration=settings)
+    wider = rows(3).append_column("more", pa.array([7]))
+    write_deltalake(path, wider, mode="append", schema_mode="merge")
+    DeltaTable(path).delete("id = 2")
+    table = FollowedTable(Location(path))
+    assert table.added_columns(0, 2) == ["more"]
+    assert table.added_columns(2, 0) == []
+    table.asked = table.own_schema()
+    before = table.read(0)
+    assert before["more"].to_pylist() == [None, None]
+    assert table.read(0, ["id"], Limit.of("more", pa.array([7]))).num_rows == 0
+    change = table.classify(*versions(table, 0, 2))
+    assert change.stopped_by == ""
+    found = table.change_rows(change)
+    assert found.way == ("change data feed" if feed else "snapshot difference")
+    assert found.rows is not None
+    whole = [
+        *before.append_column("_weight", pa.array([1, 1])).to_pylist(),
+        *found.rows.to_pylist(),
+    ]
+    left: dict[tuple[int, int | None], int] = {}
+    for row in whole:
+        key = (row["id"], row["more"])
+        left[key] = left.get(key, 0) + row["_weight"]
+    assert {key for key, weight in left.items() if weight} == {(1, None), (3, 7)}
+    # a column that is known, but comes as another one
+    write_deltalake(path, rows(9), mode="overwrite", schema_mode="overwrite")
+    assert "schema changed" in table.classify(*versions(table, 2, 3)).stopped_by
+
+
+def test_when_a_table_may_let_go_of_what_was_not_read(tmp_path: Path) -> None:
+    path = str(tmp_path)
+    settings = {"delta.deletedFileRetentionDuration": "interval 2 days"}
+    write_deltalake(path, rows(1), configuration=settings)
+    write_deltalake(path, rows(2), mode="append")
+    table = FollowedTable(Location(path))
+    assert deadline(table, 1) is None
+    now = datetime.now(UTC)
+    log = deadline(table, 0)
+    assert log is not None
+    assert log.by == "the table's log"
+    assert timedelta(days=29, hours=23) < log.at - now < timedelta(days=30, seconds=60)
+    DeltaTable(path).delete("id = 1")
+    files = deadline(table, 0)
+    assert files is not None
+    assert files.by == "VACUUM"
+    assert timedelta(hours=47) < files.at - now < timedelta(hours=48, seconds=60)
+    assert timedelta(hours=11) < files.at - files.warn_from < timedelta(hours=13)
+    (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
+    with pytest.raises(HistoryLost, match="version 1 is gone"):
+        deadline(table, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("interval 30 days", 30), ("INTERVAL 1 week", 7), ("36 hours", 1.5), ("ever", None)],
+)
+def test_durations_as_delta_writes_them(text: str, days: float | None) -> None:
+    assert interval(text) == (None if days is None else timedelta(days=days))
