@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Observation
@@ -315,8 +315,11 @@ class Gears:
     def close(self) -> None:
         """Give back sessions of our own, where that leaves the given one as it is: over Connect."""
         for session in self._sessions if _is_remote(self.spark) else ():
-            with suppress(Exception):  # a server that is gone has given them back already
-                session.stop()
+            # a clone of pyspark 4.2 can't be stopped: it lacks what `stop` looks at
+            client: Any = getattr(session, "client")  # noqa: B009
+            for step in (client.release_session, client.close):
+                with suppress(Exception):  # a server that is gone has given them back already
+                    step()
 
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
