@@ -1,7 +1,7 @@
 # Every command of the project, for people and for .ci/run alike. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types layers unit bench nightly ui lock clean
+.PHONY: help setup demo test lint types layers unit bench nightly ui docs lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -56,9 +56,13 @@ nightly: setup ## the tests that are too long for every change; stopped, it goes
 ui: setup ## Dagster's web interface on the demo's pipeline, with a feeder that changes its sources
 	exec $(BIN)/python -m tideview.pipelines.ui $(UI_ARGS)
 
+docs: setup ## the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+	@echo "open site/index.html, or serve it: $(BIN)/mkdocs serve"
+
 lock: ## resolve requirements.lock anew from pyproject.toml
 	$(BIN)/python tools/setup.py --lock
 
 clean: ## remove .venv, caches and what runs left behind
-	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build .tideview .tmp_dagster_home_*
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build site .tideview .tmp_dagster_home_*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,1 +1,10 @@
-"""Assets: what Dagster shows of a flow, one asset a source or view, and their checks."""
+"""Assets: what Dagster shows of a flow, one asset a source or view, and their checks.
+
+`tideview_definitions` is the one call that makes all of it; `TideviewPipelines` is the same as a
+component.
+"""
+
+from tideview.assets.component import TideviewPipelines
+from tideview.assets.folder_definitions import tideview_definitions
+
+__all__ = ["TideviewPipelines", "tideview_definitions"]

@@ -1,7 +1,10 @@
 """Tideview's core: materialized views on Spark and Delta Lake, exact after every tick."""
 
 from ivm_core.api.batch import DeltaBatch
+from ivm_core.api.datalog_run import BatchResult, run
+from ivm_core.api.fact_rows import StepDelta
 from ivm_core.api.flow import IncrementalFlow
+from ivm_core.api.session import Session
 from ivm_core.engine.alter_report import AlterReport
 from ivm_core.engine.checkpointing import Checkpoint
 from ivm_core.engine.explanation import Explanation, WhyNot
@@ -13,6 +16,7 @@ from ivm_core.model.errors import (
     ClosedFlow,
     ConstraintViolation,
     CorruptStore,
+    DatalogError,
     DefinitionConflict,
     DuplicateName,
     HistoryLost,
@@ -24,6 +28,7 @@ from ivm_core.model.errors import (
     NotAFlow,
     NotIncremental,
     OutOfRange,
+    RecursionLimit,
     SourceReplaced,
     SparkLost,
     SqlError,
@@ -39,11 +44,13 @@ from ivm_core.model.errors import (
 __all__ = [
     "AlterReport",
     "BatchError",
+    "BatchResult",
     "Checkpoint",
     "CheckpointError",
     "ClosedFlow",
     "ConstraintViolation",
     "CorruptStore",
+    "DatalogError",
     "DefinitionConflict",
     "DeltaBatch",
     "DuplicateName",
@@ -58,11 +65,14 @@ __all__ = [
     "NotAFlow",
     "NotIncremental",
     "OutOfRange",
+    "RecursionLimit",
     "Restored",
+    "Session",
     "SourceReplaced",
     "SourceSummary",
     "SparkLost",
     "SqlError",
+    "StepDelta",
     "StepSummary",
     "TickConflict",
     "TickFailed",
@@ -73,4 +83,5 @@ __all__ = [
     "WhyNot",
     "WriteFailed",
     "WrongThread",
+    "run",
 ]

@@ -1,6 +1,6 @@
-"""`python -m tideview.pipelines.feed`: trade in the shop, written to the inboxes it is read from.
+"""`python -m tideview.pipelines.feed`: changes for the shipped pipelines, the shop by default.
 
-It knows nothing of the flow and needs no Spark: to the pipeline it is the world outside.
+It knows nothing of the flow and needs no Spark: to a pipeline it is the world outside.
 """
 
 from __future__ import annotations
@@ -10,22 +10,35 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
 from ivm_core import IvmError
+from tideview.pipelines.partner.trade import Partner
 from tideview.pipelines.shop.trade import Shop
+from tideview.pipelines.warehouse.trade import Export
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tideview.resources.inbox import Inbox
 
-SHOP = Path(__file__).with_name("shop")
+HERE = Path(__file__).parent
+SHOP = HERE / "shop"
 CUSTOMERS, ORDERS = 40, 150
+
+
+class Trader(Protocol):
+    """Whoever changes the sources of a pipeline."""
+
+    def open(self) -> str:
+        """Fill what is empty; says so."""
+
+    def trade(self) -> str:
+        """Change something; says what."""
 
 
 class Feeder:
@@ -61,18 +74,41 @@ class Feeder:
         return "; ".join(told)
 
 
+def _shop(store: FlowStore, seed: int) -> Trader:
+    return Feeder(store.inboxes(load_pipeline(SHOP)), seed)
+
+
+def _partner(store: FlowStore, seed: int) -> Trader:
+    return Partner(store.tables(load_pipeline(HERE / "partner")), seed)
+
+
+def _warehouse(store: FlowStore, seed: int) -> Trader:
+    return Export(store.inboxes(load_pipeline(HERE / "warehouse")), seed)
+
+
+TRADERS: dict[str, Callable[[FlowStore, int], Trader]] = {
+    "shop": _shop,
+    "partner": _partner,
+    "warehouse": _warehouse,
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Feed until told to stop, or as often as asked."""
     options = _options().parse_args(arguments)
     console = Console(highlight=False, soft_wrap=True)
     store = FlowStore(path=options.store or "")
+    seed = datetime.now(UTC).microsecond if options.seed is None else options.seed
     try:
-        feeder = Feeder(store.inboxes(load_pipeline(SHOP)), options.seed)
-        console.print(f"feed: {feeder.open()}")
+        names = dict.fromkeys(options.pipeline or ["shop"])
+        traders = [TRADERS[name](store, seed) for name in names]
+        for trader in traders:
+            console.print(f"feed: {trader.open()}")
         done = 0
         while options.times is None or done < options.times:
             time.sleep(options.every)
-            console.print(f"feed: {feeder.trade()}")
+            for trader in traders:
+                console.print(f"feed: {trader.trade()}")
             done += 1
     except KeyboardInterrupt:
         return 0
@@ -85,6 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tideview.pipelines.feed", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--pipeline",
+        action="append",
+        choices=sorted(TRADERS),
+        help="whose sources change (default: shop); may be given again",
     )
     parser.add_argument("--store", help="the store's folder (default: TIDEVIEW_STORE)")
     parser.add_argument("--every", type=float, default=20.0, help="seconds between (default 20)")

@@ -1,84 +1,101 @@
 """A pipeline as a folder: `pipeline.yaml` with its sources, and `views/*.sql`, one view a file.
 
-A view's file may say in its leading comment what the view must be: `-- require: incremental`.
-
 Reading it needs neither Spark nor Dagster, so that a code location loads fast and a program may
 use the same folder without either.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ivm_core import UserError
-from ivm_core.api.declaration import Declaration, DeclaredSource
-from ivm_core.api.outline import ViewOutline, ViewText, outline_views
-from ivm_core.api.view_file import read_view_file, view_files
+from ivm_core import IvmError, UserError
+from ivm_core.api.declaration import Declaration
+from ivm_core.api.outline import ViewText
+from ivm_core.api.sound_views import unsound_views
+from ivm_core.api.view_file import read_view, view_files
+from tideview.resources.expectation_rules import check_expectations
+from tideview.resources.pipeline_settings import pipeline_settings, source_spec, view_spec
+from tideview.resources.pipeline_spec import Pipeline, PipelineSpec, Problem, SourceSpec, ViewSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ivm_core import IncrementalFlow
+__all__ = ["Pipeline", "load_pipeline", "pipeline_folders", "survey_pipeline"]
 
 DECLARATION = "pipeline.yaml"
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """Sources and views that belong together; views are in an order in which each can be made."""
-
-    name: str
-    description: str
-    sources: tuple[DeclaredSource, ...]
-    views: tuple[ViewOutline, ...]
-
-    def sources_of(self, view: str) -> frozenset[str]:
-        """The sources that a view reads, itself or through other views."""
-        names = {source.name for source in self.sources}
-        reads = {outline.name: outline.reads for outline in self.views}
-
-        def below(name: str) -> Iterator[str]:
-            for read in reads[name]:
-                if read in names:
-                    yield read
-                else:
-                    yield from below(read)
-
-        return frozenset(below(view))
-
-    def register_fed(self, flow: IncrementalFlow) -> None:
-        """Declare everything in a flow whose sources are fed by `flow.tick(source, changes)`."""
-        for source in self.sources:
-            flow.register_source(
-                source.name, source.schema.ddl, primary_key=list(source.primary_key)
-            )
-        self.register_views(flow)
-
-    def register_views(self, flow: IncrementalFlow) -> None:
-        """Declare the views in a flow that has the sources; the same again is a no-op."""
-        flow.register_views(
-            {view.name: view.sql for view in self.views},
-            require={view.name: view.require for view in self.views},
-        )
-
-
-def load_pipeline(folder: str | Path) -> Pipeline:
+def load_pipeline(folder: str | Path) -> PipelineSpec:
     """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file."""
+    pipeline = _read(Path(folder))
+    for problem in pipeline.problems:
+        raise problem.error
+    return pipeline
+
+
+def survey_pipeline(folder: str | Path) -> PipelineSpec | Problem:
+    """What can be used of a pipeline's folder; the rest is among the pipeline's problems.
+
+    A `Problem` instead where there is nothing to use. Never raises an `IvmError`.
+    """
     root = Path(folder)
+    try:
+        return _read(root)
+    except IvmError as error:
+        return Problem("pipeline", root.absolute().name, str(root / DECLARATION), error)
+
+
+def pipeline_folders(folder: str | Path) -> list[Path]:
+    """The pipelines of a folder: itself, or every folder in it that has a `pipeline.yaml`."""
+    root = Path(folder)
+    if (root / DECLARATION).is_file():
+        return [root]
+    return sorted(each.parent for each in root.glob(f"*/{DECLARATION}"))
+
+
+def _read(root: Path) -> PipelineSpec:
     declared = Declaration(root / DECLARATION)
-    name, description = declared.name(), declared.text("description", "")
-    sources = tuple(declared.sources())
-    texts = {view.name: view for view in _view_texts(root)}
-    outlines = outline_views({source.name: source.schema for source in sources}, texts)
-    return Pipeline(name, description, sources, outlines)
-
-
-def _view_texts(root: Path) -> Iterator[ViewText]:
+    pipeline = PipelineSpec(declared.name(), (), (), folder=root, **pipeline_settings(declared))
+    problems: dict[str, Problem] = {}
+    sources: list[SourceSpec] = []
+    for name in declared.source_names:
+        try:
+            sources.append(source_spec(declared, declared.source(name)))
+        except IvmError as error:
+            problems[name] = Problem("source", name, str(root / DECLARATION), error)
     files = list(view_files(root / "views"))
     if not files:
-        raise UserError(
-            "the pipeline has no views", where=str(root / "views"), fix="put one SELECT a file"
-        )
-    yield from (read_view_file(file) for file in files)
+        where, fix = str(root / "views"), "put one SELECT a file"
+        raise UserError("the pipeline has no views", where=where, fix=fix)
+    views: dict[str, ViewSpec] = {}
+    fronts = {}
+    for file in files:
+        try:
+            read = read_view(file)
+            views[file.stem], fronts[file.stem] = view_spec(read), read.front
+        except IvmError as error:
+            problems[file.stem] = Problem("view", file.stem, str(file), error)
+    pipeline = _sound(replace(pipeline, sources=tuple(sources)), views, problems)
+    for view in pipeline.views:
+        try:
+            check_expectations(fronts[view.name], view.columns)
+        except IvmError as error:
+            problems[view.name] = Problem("view", view.name, view.where, error)
+            del views[view.name]
+    if len(views) < len(pipeline.views):
+        pipeline = _sound(pipeline, views, problems)
+    return replace(pipeline, problems=tuple(problems.values()))
+
+
+def _sound(
+    pipeline: PipelineSpec, views: dict[str, ViewSpec], problems: dict[str, Problem]
+) -> PipelineSpec:
+    """The pipeline with those of the views that can be made; the others become problems."""
+    if not problems:
+        try:
+            return replace(pipeline, views=tuple(views.values()))
+        except IvmError:
+            pass  # which of them?
+    schemas = {source.name: source.schema for source in pipeline.sources}
+    texts = {view.name: ViewText(view.name, view.sql, view.where) for view in views.values()}
+    for name, error in unsound_views(schemas, texts, list(problems)).items():
+        problems[name] = Problem("view", name, views.pop(name).where, error)
+    return replace(pipeline, views=tuple(views.values()))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.deduplicating import CONSECUTIVE, CONTENT, ENTRIES
 from ivm_core.model.errors import UnknownName, UserError
+from ivm_core.plan.recursion import Limits
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ivm_core.model.schema import Schema
 
 Changes = Any  # a DeltaBatch, rows, an Arrow table, a pandas or Spark DataFrame
@@ -60,6 +60,21 @@ def dedup_options(dedup: object, entries: object, where: str) -> dict[str, Any]:
     return {"dedup": CONTENT, "dedup_entries": ENTRIES if entries is None else entries}
 
 
+def checked_shard(given: object) -> tuple[int, int] | None:
+    """Part k of n, as (k, n) with k from 0 on; `UserError` for anything else."""
+    if given is None:
+        return None
+    if isinstance(given, tuple) and len(given) == 2:
+        part, parts = given
+        if type(part) is int and type(parts) is int and 0 <= part < parts:
+            return part, parts
+    raise UserError(
+        f"shard={given!r} is not a part of so many",
+        where="shard=",
+        fix="give (k, n) with k from 0 to n - 1",
+    )
+
+
 def checkpoint_place(path: object, flow: Location) -> Location:
     """The folder of checkpoints of a flow; `UserError` for what is no path or URI."""
     if not isinstance(path, str | PathLike):
@@ -85,3 +100,37 @@ def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:
                 fix=f"the columns are: {', '.join(columns.names)}",
             )
     return tuple(known[name.casefold()] for name in names)
+
+
+def column_lists(schemas: object, views: Mapping[str, object]) -> dict[str, str]:
+    """Declared columns by view; `UserError` for those of something else."""
+    if schemas is None:
+        return {}
+    if not isinstance(schemas, Mapping):
+        raise UserError(
+            f"schemas={schemas!r} is no mapping",
+            where="schemas=",
+            fix='give schemas={"view": "column TYPE, …"}',
+        )
+    for name, ddl in schemas.items():
+        if name not in views:
+            raise UserError(
+                f"schemas= has {name!r}, which is no view of this call", where="schemas="
+            )
+        if not isinstance(ddl, str):
+            raise UserError("columns are given as text", where=f"schema of {name}")
+    return dict(schemas)
+
+
+def recursion_limits(iterations: object, rows: object) -> Limits:
+    """How far recursion may go; `UserError` for what is no number of that kind."""
+    given = {"max_iterations": iterations, "max_rows": rows}
+    for name, value in given.items():
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        if value is not None and not is_count:
+            raise UserError(f"{name}={value!r} is no positive number", where=f"{name}=")
+    usual = Limits()
+    return Limits(
+        iterations if isinstance(iterations, int) else usual.iterations,
+        rows if isinstance(rows, int) else usual.rows,
+    )

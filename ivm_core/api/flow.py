@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from ivm_core.api.altering import alter_source, alter_view, drop_view
 from ivm_core.api.arguments import (
     Changes,
+    checked_shard,
     checkpoint_place,
+    column_lists,
     dedup_options,
     given_changes,
     key_columns,
+    recursion_limits,
 )
 from ivm_core.api.batch import DeltaBatch
-from ivm_core.api.outline import ViewText, reading_order
+from ivm_core.api.outline import ViewText, is_circle, reading_groups
 from ivm_core.api.publishing import publish
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.backfilling import Backfill, backfill
+from ivm_core.engine.chaining import Chain, check_chain
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
 from ivm_core.engine.core import Engine
@@ -33,6 +37,7 @@ from ivm_core.engine.metrics import DDL as METRIC_DDL
 from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
 from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.reading import Reader
+from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
@@ -48,9 +53,10 @@ from ivm_core.model.errors import (
     UserError,
     WrongThread,
 )
-from ivm_core.model.names import check_relation_name
+from ivm_core.model.names import WEIGHT, check_relation_name
 from ivm_core.model.schema import parse_schema
 from ivm_core.model.types import FLOAT_KINDS
+from ivm_core.operators.netting import net
 from ivm_core.store.followed import FollowedTable
 from ivm_core.store.leases import Lease
 from ivm_core.store.location import Location
@@ -60,6 +66,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import TracebackType
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core.engine.alter_report import AlterReport
@@ -218,11 +225,17 @@ class IncrementalFlow:
         *,
         hydrate: bool = False,
         require: str | Mapping[str, str] | None = None,
+        schemas: Mapping[str, str] | None = None,
+        max_iterations: int | None = None,
+        max_rows: int | None = None,
     ) -> None:
-        """Declare views by name, given in whatever order; they may read each other.
+        """Declare views by name, given in whatever order; they may read each other and themselves.
 
-        As `register_view`, with all of them registered or none; a circle is a `UserError`.
-        `require` is for all of them, or by name.
+        As `register_view`, with all of them registered or none. `require` is for all of them, or by
+        name. Views that read each other in a circle are recursive: they have the rows that their
+        queries derive from each other, beginning with none. `schemas` has the columns of such
+        views, where the branches that don't recurse can't tell them. A tick that takes more than
+        `max_iterations`, or derives more than `max_rows`, fails whole (`RecursionLimit`).
         """
         engine = self._engine
         texts = {}
@@ -234,7 +247,21 @@ class IncrementalFlow:
             texts[name] = ViewText(name, sql, where)
             given = require.get(name) if isinstance(require, Mapping) else require
             required[name] = checked_requirement(given, where)
-        engine.add_views({name: views[name] for name in reading_order(texts)}, required)
+        groups = reading_groups(texts)
+        declared = column_lists(schemas, texts)
+        limits = recursion_limits(max_iterations, max_rows)
+        circles = [
+            Component(
+                {name: views[name] for name in group},
+                required,
+                {name: declared[name] for name in group if name in declared},
+                limits,
+            )
+            for group in groups
+            if is_circle(group, texts)
+        ]
+        ordered = {name: views[name] for group in groups for name in group}
+        engine.add_views(ordered, required, circles)
         states = engine.history.states
         fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
         if hydrate and fresh:
@@ -403,6 +430,20 @@ class IncrementalFlow:
         """What changed after tick `since`: the view's columns with `_weight` and `_tick`."""
         return Reader(self._engine).changes(view, since)
 
+    def tick_change(self, view: str, tick: int | None = None) -> pa.Table:
+        """What a tick (default: the newest that the view has seen) changed, with `_weight`.
+
+        It is read on the driver, without Spark, as an Arrow table: for changes that fit there.
+        """
+        engine = self._engine
+        reader = Reader(engine)
+        name = engine.catalog.view_name(view)
+        at = reader.checked(engine.history.states[name].upto if tick is None else tick, "tick")
+        trace, schema = reader.trace(name, at)
+        return net(
+            trace.read(engine.history.committed, at, at - 1, [*schema.names, WEIGHT]), schema
+        )
+
     def watch_output(
         self, view: str, since: int | None = None, *, wait: float | None = 0.0
     ) -> Watch[DeltaBatch]:
@@ -440,9 +481,16 @@ class IncrementalFlow:
             return (WhyNot.of("refused", refusal),)
 
     @_spark_left_alone
-    def check(self, view: str) -> Comparison:
-        """Compare a view with its normalised query, run from scratch at the view's frontier."""
-        return compare_with_query(self._engine, view)
+    def check(self, view: str, *, shard: tuple[int, int] | None = None) -> Comparison:
+        """Compare a view with its normalised query, run from scratch at the view's frontier.
+
+        With `shard=(k, n)` only the rows of part k of n, by their keys, for views that are large.
+        """
+        return compare_with_query(self._engine, view, checked_shard(shard))
+
+    def check_chain(self, view: str) -> Chain:
+        """Whether the digests of a view's ticks add up, and its newest change has its digest."""
+        return check_chain(self._engine, view)
 
     def force_diff_based(self, on: bool = True) -> None:
         """From now on recompute every dirty view in each tick and take the difference, or not.
@@ -460,16 +508,29 @@ class IncrementalFlow:
         *,
         into: str | PathLike[str] | None = None,
         progress: Callable[[int, int], None] | None = None,
+        hydrated: bool = False,
+        scattered: bool = False,
     ) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view.
 
         `into` is where: a directory that is kept as a flow of its own. A replay that was stopped,
         and one of fewer ticks, is gone on with there; without it the replay is in a temporary
         directory. `progress` is called with each tick and the last one. Others may tick meanwhile.
+        `hydrated=True` begins with the rows that views had before `from_tick`, computed from the
+        sources, instead of all ticks before. `scattered=True` runs every statement on its rows in
+        another order and in other partitions, which no digest may show.
         Ticks that are not there are `OutOfRange`, something else in `into` is a `UserError`.
         """
         place = None if into is None else Location(into)
-        return replay(self._engine, from_tick, to_tick, place, progress)
+        return replay(
+            self._engine,
+            from_tick,
+            to_tick,
+            place,
+            progress,
+            hydrated=hydrated,
+            scattered=scattered,
+        )
 
     @_spark_left_alone
     def backfill(
@@ -628,6 +689,11 @@ class IncrementalFlow:
     def views(self) -> tuple[str, ...]:
         """Names of the views, in order of registration."""
         return tuple(self._engine.history.live_views)
+
+    def view_sql(self, name: str) -> str:
+        """The text that a view was declared with; `UnknownName` with what there is."""
+        engine = self._engine
+        return engine.history.views[engine.catalog.view_name(name)].sql
 
     def source_columns(self, name: str) -> tuple[str, Schema, tuple[str, ...]]:
         """A source's own name, columns and primary key; `UnknownName` with what there is."""

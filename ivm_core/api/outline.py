@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.compile.meaning import meaning
+from ivm_core.compile.rules import optimise
 from ivm_core.frontend.sql import parse_statement, parse_view
 from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import STRING
+from ivm_core.plan.recursion import components
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +46,8 @@ class ViewOutline:
     """Sources and views that it reads directly."""
     columns: tuple[str, ...]
     fingerprint: str
-    """Identity of the parsed query and of its sources' columns: layout and comments don't count."""
+    """Identity of what the query means, and of its sources' columns: what is only form, such as
+    layout, comments and aliases, doesn't count."""
     require: str = ""
 
 
@@ -55,7 +59,7 @@ def outline_views(
     Raises what registering them would, as far as that needs no Spark: `InvalidName`,
     `DuplicateName`, `SqlError`, `UnknownName`, `Unsupported`; a cycle is a `UserError`.
     """
-    _check_names(sources, views)
+    check_names(sources, views)
     catalog = dict(sources)
     outlines = []
     for name in reading_order(views):
@@ -65,7 +69,8 @@ def outline_views(
         # the types of computed columns are not known here, and parsing does not look at them
         catalog[name] = Schema(tuple(Field(column, STRING) for column in columns))
         declared = "; ".join(f"{s}: {sources[s].ddl}" for s in parsed.reads if s in sources)
-        content = f"{parsed.plan.text} | {declared}"
+        means = meaning(optimise(parsed.plan, catalog))
+        content = f"{means} as {', '.join(columns)} | {declared}"
         fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
         outlines.append(
             ViewOutline(name, text.sql, parsed.reads, columns, fingerprint, text.require)
@@ -73,7 +78,8 @@ def outline_views(
     return tuple(outlines)
 
 
-def _check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
+def check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
+    """`InvalidName` for what can't be a name, `DuplicateName` for two that are the same."""
     taken: dict[str, str] = {}
     for name, kind in (*((s, "source") for s in sources), *((v, "view") for v in views)):
         where = views[name].where if kind == "view" else ""
@@ -109,6 +115,18 @@ def reading_order(views: Mapping[str, ViewText]) -> list[str]:
     for name in views:
         visit(name, ())
     return list(ordered)
+
+
+def reading_groups(views: Mapping[str, ViewText]) -> list[tuple[str, ...]]:
+    """Names of the views, inputs first, those together that read each other in a circle."""
+    spelled = {name.casefold(): name for name in views}
+    return components({name: views_in(text, spelled) for name, text in views.items()})
+
+
+def is_circle(group: tuple[str, ...], views: Mapping[str, ViewText]) -> bool:
+    """Whether a group is more than one view that doesn't read itself."""
+    spelled = {name.casefold(): name for name in group}
+    return len(group) > 1 or bool(views_in(views[group[0]], spelled))
 
 
 def views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:

@@ -1,11 +1,18 @@
-"""Views as files: one SELECT in each, its name the file's, its comment at the top.
+"""Views as files: one SELECT in each, its name the file's, what is said of it at the top.
 
     -- What every customer has spent.
     -- require: incremental
     SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer
 
-The `--` lines at the top say what the view is. Those that begin with the name of an option and a
-colon are the view's options; `require` is the only one.
+The `--` lines at the top say what the view is; `require:` is the one option that they know. For
+more there is front matter, YAML in a comment that every reader of SQL skips:
+
+    /*---
+    description: What every customer has spent.
+    owners: [team:sales]
+    require: incremental
+    ---*/
+    SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer
 """
 
 from __future__ import annotations
@@ -14,6 +21,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ivm_core.api.declaration import rules_of
+from ivm_core.api.document_rules import check_document
+from ivm_core.api.documents import Document, from_yaml
 from ivm_core.api.outline import ViewText
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.model.errors import UserError
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+OPENS, CLOSES = "/*---", "---*/"
 _REQUIRE = re.compile(r"require\s*:\s*(.*)", re.IGNORECASE)
 
 
@@ -33,11 +44,23 @@ class ViewHeader:
     require: str = ""
 
 
+@dataclass(frozen=True)
+class ViewFile:
+    """A view's file: its text without the front matter, and the front matter."""
+
+    text: ViewText
+    description: str
+    front: Document
+    """Checked; its content is a dict, empty where the file has none."""
+
+
 def read_header(sql: str, where: str = "") -> ViewHeader:
     """The leading `--` lines; an option with a value that there isn't is a `UserError`."""
     words: list[str] = []
     require = ""
-    for number, line in enumerate(sql.strip().splitlines(), 1):
+    blank = len(sql) - len(sql.lstrip())
+    first = sql[:blank].count("\n") + 1
+    for number, line in enumerate(sql.strip().splitlines(), first):
         if not line.startswith("--"):
             break
         text = line.lstrip("-").strip()
@@ -50,21 +73,51 @@ def read_header(sql: str, where: str = "") -> ViewHeader:
     return ViewHeader(" ".join(words), require)
 
 
-def read_view_file(file: Path) -> ViewText:
-    """One view; a file that is empty or no text is a `UserError` that names it."""
+def read_view(file: Path) -> ViewFile:
+    """One view; a file that is empty, no text, or wrong at the top is a `UserError`."""
     try:
-        sql = file.read_text(encoding="utf-8").strip()
+        content = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
             f"the file is not UTF-8 text: byte {error.start} is none", where=str(file)
         ) from error
     except OSError as error:
         raise UserError(f"the file can't be read: {error.strerror}", where=str(file)) from error
-    if not sql:
+    front, sql = _apart(content, str(file))
+    if not sql.strip():
         raise UserError("the file is empty", where=str(file), fix="write one SELECT")
-    return ViewText(file.stem, sql, str(file), read_header(sql, str(file)).require)
+    header = read_header(sql, str(file))
+    require = front.content.get("require", header.require)
+    description = front.content.get("description", header.description).strip()
+    return ViewFile(ViewText(file.stem, sql, str(file), require), description, front)
+
+
+def read_view_file(file: Path) -> ViewText:
+    """The text alone; errors as `read_view`."""
+    return read_view(file).text
 
 
 def view_files(folder: Path) -> Iterator[Path]:
     """The `.sql` files of a folder, in order of their names."""
     yield from sorted(folder.glob("*.sql"))
+
+
+def _apart(content: str, file: str) -> tuple[Document, str]:
+    """Front matter, and the SQL on the lines that it has in the file."""
+    if not content.lstrip().startswith(OPENS):
+        return Document(file, {}), content.rstrip()
+    start = content.index(OPENS) + len(OPENS)
+    end = content.find(CLOSES, start)
+    line = content[:start].count("\n") + 1
+    if end < 0:
+        raise UserError(
+            f"the front matter has no end: {CLOSES} is missing",
+            where=f"{file}, line {line}",
+            fix=f"put {CLOSES} on a line of its own, above the SELECT",
+        )
+    front = from_yaml(content[start:end], file, line)
+    if front.content is None:
+        front = Document(file, {}, front.lines)
+    check_document(front, rules_of("view"))
+    above = content[: end + len(CLOSES)].count("\n")
+    return front, "\n" * above + content[end + len(CLOSES) :].rstrip()

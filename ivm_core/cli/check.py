@@ -100,7 +100,7 @@ def _judge(
         with over_flow(require_flow(options.flow), texts) as judge:
             yield judge
     else:
-        with over_sources(list(Declaration(schema).sources())) as judge:
+        with over_sources(list(Declaration(schema, of_sources=True).sources())) as judge:
             yield judge
 
 

@@ -14,9 +14,11 @@ from ivm_core.cli import (
     check,
     checkpoints,
     compact,
+    datalog,
     definitions,
     explain,
     metrics,
+    new,
     publish,
     reading,
     repair,
@@ -124,6 +126,9 @@ COMMANDS = (
     Command("compact", compact.HELP, compact.EXAMPLES, compact.add_arguments, compact.run),
     Command("repair", repair.HELP, repair.EXAMPLES, repair.add_arguments, repair.run),
     Command("check", check.HELP, check.EXAMPLES, check.add_arguments, check.run),
+    Command("datalog", datalog.HELP, datalog.EXAMPLES, datalog.add_arguments, datalog.run),
+    Command("new", new.HELP, new.EXAMPLES, new.add_arguments, new.run),
+    Command("schema", new.SCHEMA_HELP, new.SCHEMA_EXAMPLES, new.add_schema_arguments, new.schema),
 )
 
 

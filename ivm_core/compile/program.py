@@ -18,6 +18,7 @@ from ivm_core.compile.lifting import lift_unstorable
 from ivm_core.compile.meaning import meaning
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
+from ivm_core.compile.recursion import recursive, with_declared_columns
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.stages import (
     NOTHING_SHARED,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ivm_core.model.types import DataType
     from ivm_core.operators.accumulator import Accumulator
     from ivm_core.operators.window_extent import Extent
+    from ivm_core.plan.recursion import Rules
 
 PLAN_FORMAT = "2"
 
@@ -68,6 +70,8 @@ class StageProgram:
     state_keys: Schema | None = None
     """Group keys as the state trace stores them."""
     accumulators: tuple[Accumulator, ...] = ()
+    rules: Rules | None = None
+    """How a view that reads itself, or is read by what it reads, derives its rows."""
 
     @cached_property
     def extent(self) -> Extent | None:
@@ -93,6 +97,11 @@ class ViewProgram:
     """What Spark said of inner nodes: DDL by the fingerprint of a node."""
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """Statements that were rendered before and what stages reach, by what they were made for."""
+
+    @property
+    def rules(self) -> Rules | None:
+        """The rules of a recursive view."""
+        return self.stages[-1].rules
 
     @property
     def schema(self) -> Schema:
@@ -215,6 +224,28 @@ def view_program(
     """The program of a view that reads shared nodes, by their keys, where it has them."""
     stages = cut(planned.expanded, name, shared, inner_name)
     return _program(name, sql, planned.plan, stages, catalog, types)
+
+
+def recursive_program(
+    name: str,
+    sql: str,
+    planned: ViewPlan,
+    catalog: Mapping[str, Schema],
+    types: TypeBook,
+    component: tuple[str, ...],
+    inner_name: str = "",
+) -> ViewProgram:
+    """The program of a view that is in a component; the catalog has its declared columns."""
+    plan = with_declared_columns(planned.plan, catalog[name], catalog, types)
+    found = recursive(
+        name, plan, component, catalog, lambda node: types.types(node, catalog), inner_name
+    )
+    rules = found.rules
+    body = rules.branches[0] if len(rules.branches) == 1 else UnionAll(rules.branches)
+    stages = (*found.stages, Stage(name, body, None, keeps_rows=True))
+    program = _program(name, sql, plan, stages, catalog, types)
+    last = replace(program.stages[-1], rules=rules)
+    return replace(program, stages=(*program.stages[:-1], last))
 
 
 def shared_program(

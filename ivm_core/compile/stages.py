@@ -71,22 +71,23 @@ def cut(
     `shared` has the nodes, by their keys, that the flow keeps for several views; `inner_name` is
     what the inner stages are called after, if not after the view.
     """
-    cutting = _Cutting(inner_name or view, shared)
+    cutting = StageCutting(inner_name or view, shared)
     body = cutting.descend(plan, needs_old=False)
     return (*cutting.stages, Stage(view, body, None, keeps_rows=True))
 
 
 def cut_shared(node: Node, relation: str, shared: Mapping[str, SharedNode]) -> tuple[Stage, ...]:
     """The stages of a node that several views share; the last one is the node."""
-    cutting = _Cutting(relation, shared)
+    cutting = StageCutting(relation, shared)
     cutting.descend(node, needs_old=True)
     return (*cutting.stages[:-1], replace(cutting.stages[-1], relation=relation))
 
 
-class _Cutting:
+class StageCutting:
     """The stages that were cut off so far."""
 
-    def __init__(self, view: str, shared: Mapping[str, SharedNode]) -> None:
+    def __init__(self, view: str, shared: Mapping[str, SharedNode] = NOTHING_SHARED) -> None:
+        """`view` is what the stages are called after."""
         self.stages: list[Stage] = []
         self._view = view
         self._shared = shared

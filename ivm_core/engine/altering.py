@@ -16,8 +16,10 @@ from ivm_core.engine.history import shadow_of
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import over_shared
 from ivm_core.engine.swapping import Difference, Swap
+from ivm_core.frontend.recursion import has_recursion
+from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.digest import Digest
-from ivm_core.model.errors import DefinitionConflict, IvmError, UserError
+from ivm_core.model.errors import DefinitionConflict, IvmError, Unsupported, UserError
 from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ class _Plan:
                 fix=f"alter view {stored.shadow_of}",
             )
         text = stored.sql if sql is None else sql
+        _refuse_recursion(stored, text)
         functions = engine.functions.called_in(text)
         before = self._catalog.program(view)
         drafted = self._catalog.draft(
@@ -309,6 +312,17 @@ def _reads_other_types(
 def _is_same(one: ViewDefinition, other: ViewDefinition) -> bool:
     """Whether two definitions of this version mean the same."""
     return one.fingerprint == other.fingerprint and one.functions == other.functions
+
+
+def _refuse_recursion(stored: ViewDefinition, text: str) -> None:
+    where = f"view {stored.name}"
+    if stored.component or stored.recursions or has_recursion(parse_statement(text, where)):
+        raise Unsupported(
+            "altering a recursive view",
+            position=where,
+            reason="its next definition would read itself under two names while both tick",
+            rewrite="register the new definition under another name, and drop this view",
+        )
 
 
 def _has_other_types(one: ViewProgram, other: ViewProgram) -> bool:

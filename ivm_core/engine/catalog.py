@@ -11,6 +11,7 @@ from ivm_core.compile.program import (
     ViewPlan,
     ViewProgram,
     plan_view,
+    recursive_program,
     shared_program,
     view_program,
 )
@@ -28,6 +29,8 @@ from ivm_core.model.errors import (
 )
 from ivm_core.model.names import did_you_mean
 from ivm_core.model.schema import Schema, parse_schema
+from ivm_core.plan.lineage import row_key
+from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -119,6 +122,11 @@ class Catalog:
         self._programs[name] = (definition, program)
         return program
 
+    def row_key(self, program: ViewProgram) -> tuple[str, ...] | None:
+        """Columns that tell the rows of a view apart; None where none are known to."""
+        sources = self._history.sources.items()
+        return row_key(program.plan, {name: source.primary_key for name, source in sources})
+
     def compiled(self, definition: ViewDefinition | SharedDefinition) -> ViewProgram:
         """What was registered, over the relations as they are defined now."""
         if isinstance(definition, SharedDefinition):
@@ -132,6 +140,8 @@ class Catalog:
                 definition.types,
                 definition.kept_in,
                 functions=definition.functions,
+                component=definition.component,
+                recursions=definition.recursions,
             ).called(definition.name)
         if program.schema.ddl != definition.schema:
             raise InternalError(
@@ -170,8 +180,14 @@ class Catalog:
         """The views and the views they read, inputs first; `UserError` for a circle."""
         return [name for name in self.schedule(views) if name in self._history.views]
 
+    def component(self, name: str) -> tuple[str, ...]:
+        """The views that recursion ties to one, itself among them; it alone for most."""
+        if name in self._shared():
+            return (name,)
+        return self.definition(name).component or (name,)
+
     def schedule(self, views: Iterable[str]) -> list[str]:
-        """The same with the shared nodes that they read."""
+        """The same with the shared nodes that they read; a component's views stand together."""
         ordered: dict[str, None] = {}
         open_views: list[str] = []
 
@@ -186,20 +202,35 @@ class Catalog:
                     fix="let one of them read something else",
                 )
             open_views.append(name)
-            program = self.program(name)
-            for read in (*program.reads, *program.shared):
+            for read in self.inputs(name):
                 if read not in self._history.sources:
                     visit(read)
             open_views.pop()
-            ordered[name] = None
+            ordered.update(dict.fromkeys(self.component(name)))
 
         for view in views:
             visit(view)
         return list(ordered)
 
+    def is_recursive(self, name: str) -> bool:
+        """Whether a view is in a component."""
+        return name not in self._shared() and bool(self.definition(name).component)
+
+    def limits(self, name: str) -> Limits:
+        """How far a tick of the component that a view is in may go."""
+        return Limits(*self.definition(name).limits)
+
+    def inputs(self, name: str) -> tuple[str, ...]:
+        """What a view, or a component that it is in, reads besides itself."""
+        members = self.component(name)
+        programs = [self.program(member) for member in members]
+        reads = [read for each in programs for read in (*each.reads, *each.shared)]
+        return tuple(dict.fromkeys(read for read in reads if read not in members))
+
     def readers(self, view: str) -> list[str]:
-        """The views that read a view themselves."""
-        return [each for each in self._history.views if view in self.program(each).reads]
+        """The other views that read a view themselves."""
+        views = self._history.views
+        return [each for each in views if each != view and view in self.program(each).reads]
 
     def downstream(self, views: Iterable[str]) -> list[str]:
         """The views and all that read them, themselves or through other views."""
@@ -221,7 +252,10 @@ class Catalog:
         self, view: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
     ) -> bool:
         """Whether a text, given the functions that it calls, is another way to write a view."""
-        again = self.compile_view(view, sql, (), analyser, {}, hidden=view, functions=functions)
+        component = self.definition(view).component
+        again = self.compile_view(
+            view, sql, (), analyser, {}, hidden=view, functions=functions, component=component
+        )
         return again.fingerprint == self.program(view).fingerprint
 
     @contextmanager
@@ -257,16 +291,29 @@ class Catalog:
         require: str = "",
         *,
         folder: str = "",
+        promised: ViewDefinition | None = None,
+        recursions: Mapping[str, str] | None = None,
     ) -> ViewDefinition:
         """Compile a view's definition and check that Spark understands its text as we do.
 
         `folder` is where it is kept, and what its inner nodes are called after, if not its name.
+        One that is in a component is `promised` by then, with its columns.
         """
         asked: list[Schema] = []
         program = self.compile_view(
-            name, sql, (), analyser, {}, folder, hidden=name, asked=asked, functions=functions
+            name,
+            sql,
+            (),
+            analyser,
+            {},
+            folder,
+            hidden=name,
+            asked=asked,
+            functions=functions,
+            component=promised.component if promised is not None else (),
+            recursions=recursions,
         )
-        theirs = asked[0]
+        theirs = program.schema if promised is not None else asked[0]
         ours = program.schema
         same = [f.type for f in theirs] == [f.type for f in ours]
         if not same or [n.lower() for n in theirs.names] != [n.lower() for n in ours.names]:
@@ -285,10 +332,18 @@ class Catalog:
             functions,
             require,
             folder=folder,
+            component=promised.component if promised is not None else (),
+            limits=promised.limits if promised is not None else (),
+            recursions=recursions or {},
+            inside=promised.inside if promised is not None else "",
         )
         self._programs[name] = (definition, program)
         self._drafts[name] = definition
         return definition
+
+    def promise(self, definition: ViewDefinition) -> None:
+        """Let drafts read a view of which only the columns are known yet."""
+        self._drafts[definition.name] = definition
 
     def again(self, view: str, analyser: SparkAnalyser, sql: str | None = None) -> ViewProgram:
         """A stored view, or another text of it, compiled over the drafted relations."""
@@ -298,7 +353,15 @@ class Catalog:
         shared, inner_name = definition.shared, definition.kept_in
         functions = definition.functions
         program = self.compile_view(
-            name, text, shared, analyser, {}, inner_name, hidden=name, functions=functions
+            name,
+            text,
+            shared,
+            analyser,
+            {},
+            inner_name,
+            hidden=name,
+            functions=functions,
+            component=definition.component,
         )
         return program.called(view)
 
@@ -321,16 +384,25 @@ class Catalog:
         hidden: str = "",
         asked: list[Schema] | None = None,
         functions: Mapping[str, str] | None = None,
+        component: tuple[str, ...] = (),
+        recursions: Mapping[str, str] | None = None,
     ) -> ViewProgram:
         """The program of a view over these shared nodes; `hidden` is a view that it can't read.
 
         `asked` learns what Spark says of the text's own columns. `functions` are the registered
-        ones that the text calls, with their fingerprints.
+        ones that the text calls, with their fingerprints. A view in a `component` reads itself.
         """
         types = TypeBook(analyser, known, f"view {name}")
-        schemas = self._readable(hidden)
-        planned = self._planned(name, sql, schemas, analyser, types, functions or {}, asked)
+        schemas = self._readable("" if component else hidden)
+        if recursions is None:
+            stored = self._drafts.get(name) or self._history.views.get(name)
+            recursions = {} if stored is None else stored.recursions
+        planned = self._planned(
+            name, sql, schemas, analyser, types, functions or {}, asked, recursions
+        )
         relations = self.relations() | schemas
+        if component:
+            return recursive_program(name, sql, planned, relations, types, component, inner_name)
         nodes = self._nodes(shared)
         return view_program(name, sql, planned, relations, types, nodes, inner_name)
 
@@ -361,6 +433,7 @@ class Catalog:
         types: TypeBook,
         functions: Mapping[str, str],
         asked: list[Schema] | None = None,
+        recursions: Mapping[str, str] | None = None,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
         key = (sql, *(part for each in sorted(functions.items()) for part in each))
@@ -377,7 +450,7 @@ class Catalog:
 
             ask = partial(_columns_of, types.book, analyser, schemas)
             in_sql = _in_sql(functions)
-            plan = parse_view(sql, schemas, f"view {name}", judge, ask, in_sql).plan
+            plan = parse_view(sql, schemas, f"view {name}", judge, ask, in_sql, recursions).plan
             known = plan_view(name, lambda: plan, schemas, types)
             over = {each: schemas.get(each) for each in plan.relations}
             self._plans[key] = (over, known)

@@ -65,7 +65,8 @@ def certificate(
         before = (
             Digest.zero() if result.replaces else Digest.parse(state.digest or Digest.zero().hex)
         )
-        (shared if name in history.shared else views)[name] = {
+        is_inner = name in history.shared or bool(history.views[name].inside)
+        (shared if is_inner else views)[name] = {
             "skipped": result.skipped,
             "rows_out": result.rows_out,
             "deletions": result.deletions,

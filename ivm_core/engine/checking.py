@@ -16,6 +16,7 @@ from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
+from ivm_core.engine.recursion.naive import naive_fixpoint
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import HistoryLost
 from ivm_core.model.names import WEIGHT, quote
@@ -25,7 +26,7 @@ from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, NOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -52,15 +53,22 @@ class Comparison:
     """Rows that the view has and the query lacks."""
     sample: tuple[dict[str, object], ...]
     """Some differing rows; `_weight` is positive where the view lacks them."""
+    shard: tuple[int, int] | None = None
+    """Which of how many shards was compared; None for all rows."""
 
 
-def compare_with_query(engine: Engine, view: str) -> Comparison:
-    """Compare as bags, both ways, bit for bit; at tick 0 there is nothing to compare yet."""
+def compare_with_query(
+    engine: Engine, view: str, shard: tuple[int, int] | None = None
+) -> Comparison:
+    """Compare as bags, both ways, bit for bit; at tick 0 there is nothing to compare yet.
+
+    With `shard` (k, n) only rows whose key falls into part k of n, on both sides.
+    """
     engine.refresh()
     name = engine.catalog.view_name(view)
     upto = engine.history.states[name].upto
     if not upto:
-        return Comparison(name, 0, True, 0, 0, 0, ())
+        return Comparison(name, 0, True, 0, 0, 0, (), shard)
     engine.functions.check(engine.history.views[each] for each in engine.catalog.order([name]))
     program = engine.catalog.program(name)
     oracle = Oracle(engine, upto)
@@ -70,6 +78,11 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
     both = expected.select(*[quote(n) for n in program.schema.names], WEIGHT).unionAll(
         actual.select(*negated)
     )
+    if shard is not None:
+        # Spark takes a condition on group keys down to the rows that are grouped
+        keys = engine.catalog.row_key(program) or program.schema.names
+        part, parts = shard
+        both = both.where(F.pmod(F.xxhash64(*[quote(n) for n in keys]), F.lit(parts)) == part)
     difference = netted_frame(both, program.schema)
     with engine.gears.folding(), _with_all_files(name, upto):
         totals = difference.agg(
@@ -86,6 +99,7 @@ def compare_with_query(engine: Engine, view: str) -> Comparison:
         missing,
         extra,
         tuple(row.asDict(recursive=True) for row in sample),
+        shard,
     )
 
 
@@ -121,7 +135,9 @@ class Oracle:
     def frame(self, name: str) -> DataFrame:
         """A relation: sources as they were, views by their queries."""
         if name not in self._frames:
-            if name in self._engine.history.views:
+            if name in self._engine.history.views and self._engine.catalog.is_recursive(name):
+                self._frames |= self._fixpoint(self._engine.catalog.component(name))
+            elif name in self._engine.history.views:
                 self._frames[name] = self._query(self._engine.catalog.program(name))
             else:
                 schema = relation_schema(name, self._engine.catalog.schemas())
@@ -130,14 +146,28 @@ class Oracle:
                 )
         return self._frames[name]
 
-    def _query(self, program: ViewProgram) -> DataFrame:
-        for relation in program.plan.relations:
+    def _query(self, program: ViewProgram, bound: Sequence[str] = ()) -> DataFrame:
+        """The view's query; what is `bound` is there as temporary views already."""
+        read = [relation for relation in program.plan.relations if relation not in bound]
+        for relation in read:
             self.frame(relation).createOrReplaceTempView(quote(relation))
         try:
             return self._engine.gears.query(self.session, recompute_sql(self._engine, program))
         finally:
-            for relation in program.plan.relations:
+            for relation in read:
                 self.session.catalog.dropTempView(quote(relation))
+
+    def _fixpoint(self, members: tuple[str, ...]) -> dict[str, DataFrame]:
+        programs = {name: self._engine.catalog.program(name) for name in members}
+        for program in programs.values():
+            for relation in program.plan.relations - set(members):
+                self.frame(relation)
+        return naive_fixpoint(
+            self.session,
+            {name: program.schema for name, program in programs.items()},
+            lambda name: self._query(programs[name], members),
+            self._engine.catalog.limits(members[0]).iterations,
+        )
 
     def rows(self, name: str, schema: Schema) -> DataFrame:
         """The stored rows of a view or source, with weights."""

@@ -28,6 +28,8 @@ from ivm_core.engine.maintenance import maintain
 from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.publishing import Publisher
+from ivm_core.engine.recursion.component import ComponentEvaluation
+from ivm_core.engine.recursion.declaring import Component, draft_component, draft_inner
 from ivm_core.engine.relations import TickRelations
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.retention import fold, held_by
@@ -94,6 +96,8 @@ class Engine:
         self.log = TickLog.open(self.layout.log, FORMAT) if read_only else open_log(self.layout)
         self._read_only = read_only
         self._is_hidden = log_at is not None
+        self.is_scattered = False
+        """Whether statements get their rows in other orders and partitions than they come in."""
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
         self.history.catch_up(self.log.entries)
@@ -124,14 +128,20 @@ class Engine:
             if self._gears is None:
                 if self.spark is None:
                     self.spark = _active_spark() or local_spark()
-                self._gears = Gears(self.spark)
+                self._gears = Gears(self.spark, scattered=self.is_scattered)
                 for function in self.functions.python:
                     self._gears.register(function)
             return self._gears
 
-    def shadow(self, root: Location, log_at: Location | None = None) -> Engine:
-        """A flow of its own elsewhere, with this one's Spark and Python functions."""
+    def shadow(
+        self, root: Location, log_at: Location | None = None, *, scattered: bool = False
+    ) -> Engine:
+        """A flow of its own elsewhere, with this one's Spark and Python functions.
+
+        `scattered`: with other partitions and orders of rows than a flow's own.
+        """
         other = type(self)(root, self.gears.spark, log_at=log_at)
+        other.is_scattered = scattered
         other.functions = Functions(self.functions.python, other.history.functions)
         return other
 
@@ -188,16 +198,28 @@ class Engine:
         else:
             self._append("source", self.history.tick, source.body)
 
-    def add_views(self, views: Mapping[str, str], require: Mapping[str, str]) -> None:
+    def add_views(
+        self,
+        views: Mapping[str, str],
+        require: Mapping[str, str],
+        components: Sequence[Component] = (),
+    ) -> None:
         """Declare views, inputs first; the same again is nothing, another one is refused.
 
-        `require` has what some of them must be.
+        `require` has what some of them must be, `components` those that read each other.
         """
         self.refresh()
         known = self.catalog.names
+        recursive = {name: each for each in components for name in each.names}
         with self.catalog.drafting() as drafts:
             for name, sql in views.items():
-                self._draft(name, sql, require.get(name, ""))
+                component = recursive.get(name)
+                if component is None or self.catalog.stored_name(name) in self.history.views:
+                    self._draft(name, sql, require.get(name, ""))
+                elif name not in drafts:
+                    for each in component.names:
+                        self.catalog.refuse_taken(each)
+                    draft_component(self, component)
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
@@ -206,7 +228,9 @@ class Engine:
                 for definition in drafts.values():
                     self._append("view", self.history.tick, definition.body)
                 return
-        self.add_views(views, require)  # someone has declared something meanwhile: look again
+        self.add_views(
+            views, require, components
+        )  # someone has declared something meanwhile: look again
 
     def _draft(self, name: str, sql: str, require: str) -> None:
         taken = self.catalog.stored_name(name)
@@ -215,8 +239,11 @@ class Engine:
             self.draft(name, sql, require)
             return
         stored = self.history.views[taken]
-        is_same = stored.sql.strip() == sql.strip() or self.catalog.means_the_same(
-            taken, sql, self.analyser(name), self.functions.called_in(sql)
+        is_same = stored.sql.strip() == sql.strip() or (
+            not stored.recursions
+            and self.catalog.means_the_same(
+                taken, sql, self.analyser(name), self.functions.called_in(sql)
+            )
         )
         if not is_same or stored.require != require:
             raise DefinitionConflict(
@@ -233,7 +260,16 @@ class Engine:
         functions = self.functions.called_in(sql)
         free = self.history.free_folder(name)
         folder = "" if free == name else free
-        self.catalog.draft(name, sql, self.analyser(name), functions, require, folder=folder)
+        recursions = draft_inner(self, name, sql)
+        self.catalog.draft(
+            name,
+            sql,
+            self.analyser(name),
+            functions,
+            require,
+            folder=folder,
+            recursions=recursions,
+        )
         refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
 
     def analyser(self, view: str) -> SparkAnalyser:
@@ -518,7 +554,7 @@ class Engine:
         told: Exception | None = None
         try:
             self._pull(relations, intent, ways)
-            tasks = {name: self._task(name, relations, nexts.get(name)) for name in names}
+            tasks = self._tasks(names, relations, nexts)
             results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
             told = unforeseen(error, self.layout.root)
@@ -555,18 +591,40 @@ class Engine:
         )
         self._append("commit", tick, body)
 
-    def _task(
-        self, name: str, relations: TickRelations, altered: ViewDefinition | None
-    ) -> Callable[[], ViewResult]:
-        """The evaluation of a view or shared node; `altered` is the view's next definition."""
-        evaluated = name if altered is None else altered.kept_in
-        evaluation = ViewEvaluation(
+    def _tasks(
+        self,
+        names: Iterable[str],
+        relations: TickRelations,
+        nexts: Mapping[str, ViewDefinition],
+    ) -> dict[str, Callable[[], ViewResult]]:
+        """What is to be done for every view and shared node, those of a component as one."""
+        tasks: dict[str, Callable[[], ViewResult]] = {}
+        for name in names:
+            if name in tasks:
+                continue
+            if self.catalog.is_recursive(name):
+                members = self.catalog.component(name)
+                views = {each: self._evaluation(each, each, relations) for each in members}
+                tasks |= ComponentEvaluation(views, self.catalog.limits(name)).tasks
+            else:
+                tasks[name] = self._task(name, relations, nexts.get(name))
+        return tasks
+
+    def _evaluation(self, name: str, evaluated: str, relations: TickRelations) -> ViewEvaluation:
+        return ViewEvaluation(
             self.catalog.program(evaluated),
             relations,
             self.history.states[evaluated].upto,
             shared_by=self.catalog.sharers(name),
             by_difference=self.by_difference,
         )
+
+    def _task(
+        self, name: str, relations: TickRelations, altered: ViewDefinition | None
+    ) -> Callable[[], ViewResult]:
+        """The evaluation of a view or shared node; `altered` is the view's next definition."""
+        evaluated = name if altered is None else altered.kept_in
+        evaluation = self._evaluation(name, evaluated, relations)
         if altered is None:
             return evaluation.run
 
@@ -577,9 +635,9 @@ class Engine:
         return swapped
 
     def _below(self, name: str) -> tuple[str, ...]:
-        """What has to be evaluated before a view or shared node."""
-        program = self.catalog.program(name)
-        return (*program.reads, *program.shared)
+        """What has to be evaluated before a view or shared node; a component's first has it all."""
+        first = self.catalog.component(name)[0]
+        return self.catalog.inputs(name) if name == first else (first,)
 
     def relations(
         self,

@@ -77,6 +77,14 @@ class ViewDefinition:
     """Where its rows are, if not in that folder."""
     shadow_of: str = ""
     """The view whose next definition this is, if it is one that is prepared beside it."""
+    component: tuple[str, ...] = ()
+    """The views that recursion ties together, this one among them; none where it reads none."""
+    limits: tuple[int, ...] = ()
+    """Iterations, and rows that they derive, that fail a tick of the component."""
+    recursions: Mapping[str, str] = field(default_factory=dict)
+    """The recursive common table expressions of its text, each with the view that it has become."""
+    inside: str = ""
+    """The view whose text this one is from, if it is such an expression: nobody else sees it."""
 
     @property
     def kept_in(self) -> str:
@@ -97,6 +105,10 @@ class ViewDefinition:
             "folder": self.folder,
             "rows_folder": self.rows_folder,
             "shadow_of": self.shadow_of,
+            "component": list(self.component),
+            "limits": list(self.limits),
+            "recursions": dict(self.recursions),
+            "inside": self.inside,
         }
         return {
             "name": self.name,
@@ -123,6 +135,10 @@ class ViewDefinition:
             body.get("folder", ""),
             body.get("rows_folder", ""),
             body.get("shadow_of", ""),
+            tuple(body.get("component", ())),
+            tuple(body.get("limits", ())),
+            dict(body.get("recursions", {})),
+            body.get("inside", ""),
         )
 
 

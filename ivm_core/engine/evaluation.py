@@ -8,6 +8,7 @@ by key; what is large, or reached by no key, runs in the high gear on the traces
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from ivm_core.model.errors import TickFailed
 from ivm_core.plan.nodes import Negated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.engine.relations import Change, TickRelations
@@ -91,8 +92,25 @@ class ViewEvaluation:
         """Evaluate every stage that has something to do; TickFailed names view and node."""
         started = time.perf_counter()
         result = ViewResult()
+        worked = self._advance(self.program.stages, result)
+        result.skipped = not worked
+        self.relations.produced[self.program.name] = self._changes[self.program.name]
+        result.duration_ms = (time.perf_counter() - started) * 1000
+        return result
+
+    def run_below(self, result: ViewResult) -> None:
+        """Evaluate the stages below the view's own rows, which someone else works out."""
+        self._advance(self.program.stages[:-1], result)
+
+    def take(self, change: Change | None) -> None:
+        """The change of the view's rows, which someone else has worked out."""
+        self._changes[self.program.name] = change
+        self.relations.produced[self.program.name] = change
+
+    def _advance(self, stages: Sequence[StageProgram], result: ViewResult) -> bool:
+        """Evaluate those stages that have something to do; whether there was one."""
         worked = False
-        for stage in self.program.stages:
+        for stage in stages:
             relation = stage.stage.relation
             dirty = self._dirty(stage)
             if not (dirty or self.hydrates):
@@ -102,12 +120,8 @@ class ViewEvaluation:
             worked = True
             began = time.perf_counter()
             readings = Readings(self, stage, dirty)
-            try:
+            with self.telling(relation):
                 run, reason = self._run_stage(stage, dirty, readings)
-            except RowFails as error:
-                raise self._failure(relation, error.__cause__, error.text) from error
-            except PySparkException as error:
-                raise self._failure(relation, error) from error
             verb = "hydrated" if self.hydrates else run.way
             result.ways[relation] = f"{verb}, {run.gear}" + (f" ({reason})" if reason else "")
             result.costs[relation] = self._cost(run, readings, (time.perf_counter() - began) * 1000)
@@ -117,10 +131,17 @@ class ViewEvaluation:
                 result.rows_out = run.change.count
                 result.deletions = run.change.deletions
                 result.net = run.change.net
-        result.skipped = not worked
-        self.relations.produced[self.program.name] = self._changes[self.program.name]
-        result.duration_ms = (time.perf_counter() - started) * 1000
-        return result
+        return worked
+
+    @contextmanager
+    def telling(self, relation: str) -> Iterator[None]:
+        """TickFailed, with view and node, for what Spark raises within."""
+        try:
+            yield
+        except RowFails as error:
+            raise self._failure(relation, error.__cause__, error.text) from error
+        except PySparkException as error:
+            raise self._failure(relation, error) from error
 
     def _failure(self, relation: str, error: BaseException | None, row: str = "") -> TickFailed:
         said = spark_message(error) if isinstance(error, PySparkException) else str(error)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ivm_core.compile.steps import CHANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ivm_core.compile.steps import Read
     from ivm_core.model.errors import Refusal
+    from ivm_core.plan.lineage import Origin
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,10 @@ class Explanation:
     """The newest tick that saw the view, and before it the newest that had something to do."""
     why_not: tuple[WhyNot, ...]
     """What costs more than the change; empty for a view that is incremental throughout."""
+    origins: Mapping[str, tuple[Origin, ...]]
+    """By column of the view, the columns of relations that its value is computed from."""
+    key: tuple[str, ...] | None
+    """Columns that tell its rows apart; None where none are known to."""
 
     @property
     def nodes(self) -> tuple[ExplainedNode, ...]:
@@ -244,6 +249,11 @@ class Explanation:
             "steps": [each.to_dict() for each in self.steps],
             "last": [each.to_dict() for each in self.last],
             "why_not": [each.to_dict() for each in self.why_not],
+            "origins": {
+                column: [f"{relation}.{field}" for relation, field in found]
+                for column, found in self.origins.items()
+            },
+            "key": None if self.key is None else list(self.key),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

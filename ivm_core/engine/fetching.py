@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -12,10 +12,9 @@ from ivm_core.operators.sieve import passing
 from ivm_core.store.limit import ColumnLimit, Limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ivm_core.compile.reach import Hop, Origin, Reach
-    from ivm_core.engine.relations import TickRelations
 
 FETCHED_ROWS = 200_000
 """Beyond this many fetched rows the high gear is the cheaper one."""
@@ -27,13 +26,25 @@ class TooLarge(Exception):
     """The low gear would have to fetch too much; says what."""
 
 
+class Fetchable(Protocol):
+    """Relations that can be read by key."""
+
+    def row_count(self, name: str, at: int, /) -> int:
+        """Stored rows at a tick, as an upper bound."""
+
+    def old(
+        self, name: str, at: int, columns: Sequence[str] | None, limit: Limit | None, /
+    ) -> pa.Table | None:
+        """Rows at a tick, on the driver; None where only Spark can read them."""
+
+
 class Fetcher:
     """Rows of relations before the tick, limited to what the hops reach."""
 
     def __init__(
         self,
         reach: Reach,
-        relations: TickRelations,
+        relations: Fetchable,
         upto: int,
         change_of: Callable[[str], pa.Table | None],
         columns: Mapping[str, tuple[str, ...]],

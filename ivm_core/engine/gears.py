@@ -20,9 +20,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from ivm_core.engine.local_spark import ends_at_exit
 from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.digest import Digest
-from ivm_core.model.errors import InternalError
 from ivm_core.model.names import quote
 from ivm_core.model.schema import Schema
 from ivm_core.operators.arrow_types import arrow_schema, to_spark
@@ -32,7 +32,7 @@ from ivm_core.operators.sql import text_of
 from ivm_core.store.trace_writing import SPARK_WRITE_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -106,6 +106,13 @@ HIGH = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.parquet.compression.codec": "snappy",
 }
+PARTS = 3
+SCATTERED = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.leafNodeDefaultParallelism": str(PARTS),
+    "spark.sql.shuffle.partitions": str(2 * PARTS - 1),
+}
+"""Other partitions than those that ticks have, in both gears."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +167,19 @@ class Gears:
     Every thread has a session of the low gear to itself; the high gear is one thread's at a time.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        """Sessions of our own over the given one."""
+    def __init__(self, spark: SparkSession, *, scattered: bool = False) -> None:
+        """Sessions of our own over the given one.
+
+        `scattered` gives statements the same rows in another order and other partitions: what
+        comes out must not show it.
+        """
         self.spark = spark
+        self._is_scattered = scattered
+        self._others = SCATTERED if scattered else {}
         self._lock = threading.RLock()
         self._hands: dict[int, Hand] = {}
         self._functions: dict[str, Function] = {}
-        self.high = _session(spark, {**PINNED, **HIGH})
+        self.high = _session(spark, {**PINNED, **HIGH, **self._others})
         self.statements = 0
         self._knows_moments = False
         self._empties: dict[str, DataFrame] = {}
@@ -183,7 +196,7 @@ class Gears:
         thread = threading.get_ident()
         with self._lock:
             if thread not in self._hands:
-                session = _session(self.spark, {**PINNED, **LOW})
+                session = _session(self.spark, {**PINNED, **LOW, **self._others})
                 if self._knows_moments:
                     session.udf.register(FUNCTION, moment, "DOUBLE")
                 for each in self._functions.values():
@@ -254,6 +267,16 @@ class Gears:
             self._frame(self.high, rows).createOrReplaceTempView(quote(name))
         return self.query(self.high, sql)
 
+    def framed(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
+        """A lazy frame in the high gear, over relations that stay bound to it alone."""
+        with self._lock, self._bound(relations):
+            return self.query(self.high, sql)
+
+    def materialised(self, frame: DataFrame) -> DataFrame:
+        """The frame's rows, computed now and held where the executors are: no plan of their own."""
+        self._count()
+        return frame.localCheckpoint()
+
     def analysed(self, sql: str, relations: Mapping[str, Schema]) -> StructType:
         """The columns that Spark's analyzer gives a query over empty relations.
 
@@ -315,11 +338,8 @@ class Gears:
     def close(self) -> None:
         """Give back sessions of our own, where that leaves the given one as it is: over Connect."""
         for session in self._sessions if _is_remote(self.spark) else ():
-            # a clone of pyspark 4.2 can't be stopped: it lacks what `stop` looks at
-            client: Any = getattr(session, "client")  # noqa: B009
-            for step in (client.release_session, client.close):
-                with suppress(Exception):  # a server that is gone has given them back already
-                    step()
+            with suppress(Exception):  # a server that is gone has given them back already
+                session.stop()
 
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
@@ -334,8 +354,10 @@ class Gears:
         known = hand.rows.get(name)
         if known is not None and isinstance(rows, LocalRows) and known.table is rows.table:
             return
-        # one partition by declaration, so that no exchange is planned
-        self._frame(hand.session, rows).coalesce(1).createOrReplaceTempView(quote(name))
+        frame = self._frame(hand.session, rows)
+        if not self._is_scattered:
+            frame = frame.coalesce(1)  # by declaration, so that no exchange is planned
+        frame.createOrReplaceTempView(quote(name))
         hand.rows.pop(name, None)
         if isinstance(rows, LocalRows):
             hand.rows[name] = rows
@@ -360,33 +382,37 @@ class Gears:
             for name in relations:
                 self.high.catalog.dropTempView(quote(name))
 
-    @staticmethod
-    def _frame(session: SparkSession, rows: Rows) -> DataFrame:
-        if isinstance(rows, LocalRows) and not rows.table.num_rows:
-            return session.createDataFrame([], to_spark(rows.schema))
-        if isinstance(rows, LocalRows):
-            # Spark 4.2 stops reading a table's batches at the first empty one
-            table = rows.table.combine_chunks()
-            return session.createDataFrame(table, to_spark(rows.schema))
-        if isinstance(rows, FrameRows):
-            return rows.frame
-        if not rows.uris:
-            return session.createDataFrame([], to_spark(rows.schema))
-        # a folder may have glob characters in its name
-        reader = session.read.option("__globPaths__", "false").schema(to_spark(rows.schema))
-        if not any("://" in uri for uri in rows.uris):
-            # many small row groups: on local disks asking for ranges costs more than reading on
-            reader = reader.option("parquet.hadoop.vectored.io.enabled", "false")
-        frame = reader.parquet(*rows.uris)
-        if rows.at is not None:
-            frame = frame.where(F.col("_tick") <= rows.at)
-        if rows.since is not None:
-            frame = frame.where(F.col("_tick") > rows.since)
-        return frame
+    def _frame(self, session: SparkSession, rows: Rows) -> DataFrame:
+        frame = _bound_frame(session, rows)
+        return frame.repartition(PARTS) if self._is_scattered else frame
+
+
+def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
+    if isinstance(rows, LocalRows) and not rows.table.num_rows:
+        return session.createDataFrame([], to_spark(rows.schema))
+    if isinstance(rows, LocalRows):
+        # Spark 4.2 stops reading a table's batches at the first empty one
+        table = rows.table.combine_chunks()
+        return session.createDataFrame(table, to_spark(rows.schema))
+    if isinstance(rows, FrameRows):
+        return rows.frame
+    if not rows.uris:
+        return session.createDataFrame([], to_spark(rows.schema))
+    # a folder may have glob characters in its name
+    reader = session.read.option("__globPaths__", "false").schema(to_spark(rows.schema))
+    if not any("://" in uri for uri in rows.uris):
+        # many small row groups: on local disks asking for ranges costs more than reading on
+        reader = reader.option("parquet.hadoop.vectored.io.enabled", "false")
+    frame = reader.parquet(*rows.uris)
+    if rows.at is not None:
+        frame = frame.where(F.col("_tick") <= rows.at)
+    if rows.since is not None:
+        frame = frame.where(F.col("_tick") > rows.since)
+    return frame
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    session = _cloned(spark) if _is_remote(spark) else spark.newSession()
+    session = spark.newSession() if hasattr(spark, "newSession") else _clone(spark)
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
@@ -397,12 +423,12 @@ def _is_remote(spark: SparkSession) -> bool:
     return hasattr(type(spark), "cloneSession")
 
 
-def _cloned(spark: SparkSession) -> SparkSession:
-    """Spark Connect has clones instead of new sessions, and makes a session when it is asked."""
-    if not spark.version:
-        raise InternalError("a Spark without a version")
-    clone: Callable[[], SparkSession] = getattr(spark, "cloneSession")  # noqa: B009
-    return clone()
+def _clone(spark: Any) -> SparkSession:
+    """Of a session of Spark Connect, which knows no new ones: it copies temporary views too."""
+    _ = spark.version  # a server clones what has asked it something
+    session = spark.cloneSession()
+    session.release_session_on_close = True  # pyspark 4.2 forgets it in clones, and can't end them
+    return ends_at_exit(session)
 
 
 __all__ = ["AnalysisException", "FrameRows", "Gears", "LocalRows", "Rows", "StoredRows", "Written"]

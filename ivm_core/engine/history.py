@@ -184,8 +184,8 @@ class History:
 
     @property
     def live_views(self) -> list[str]:
-        """Names of the views without what is prepared beside them."""
-        return [name for name, view in self.views.items() if not view.shadow_of]
+        """Names of the views without what is prepared beside them or inside of them."""
+        return [n for n, view in self.views.items() if not view.shadow_of and not view.inside]
 
     def shadow(self, view: str) -> ViewDefinition | None:
         """The next definition of a view that is prepared beside it, if there is one."""
@@ -286,6 +286,9 @@ class History:
             self.shared[node.name] = node
         for reader in map(ViewDefinition.parse, body["readers"]):
             self.views[reader.name] = reader
+        for name, each in self.views.items():
+            if each.inside == old:
+                self.views[name] = replace(each, inside=view.name)
         if body["shadow"]:
             shadow = self.views[body["shadow"]]
             self.views[shadow.name] = replace(shadow, shadow_of=view.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.engine.history import with_key
 from ivm_core.frontend.renaming import with_relation_renamed
-from ivm_core.model.errors import InternalError, UserError
+from ivm_core.model.errors import InternalError, Unsupported, UserError
 from ivm_core.plan.nodes import Scan
 from ivm_core.plan.rewriting import rewrite
 
@@ -32,6 +32,7 @@ def drop_views(engine: Engine, names: Sequence[str], *, cascade: bool) -> tuple[
     if cascade:
         views = catalog.downstream(views)
     views += [name for name, view in history.views.items() if view.shadow_of in views]
+    views += [name for name, view in history.views.items() if view.inside in views]
     readers = [r for view in views for r in catalog.readers(view) if r not in views]
     if readers:
         raise UserError(
@@ -55,6 +56,13 @@ def rename_view(engine: Engine, old: str, new: str) -> None:
             f"{view} is prepared as the next definition of view {stored.shadow_of}",
             where=f"view {view}",
             fix=f"rename view {stored.shadow_of}",
+        )
+    if stored.component:
+        raise Unsupported(
+            f"renaming {view}",
+            position=f"view {view}",
+            reason=f"{', '.join(stored.component)} read each other by their names",
+            rewrite="register views of other names, and drop these",
         )
     if new == view:
         return

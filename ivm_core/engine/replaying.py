@@ -8,6 +8,7 @@ ticks are folded together, it begins with a hydration at the first tick that is 
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -96,10 +97,15 @@ def replay(
     to_tick: int | None,
     into: Location | None = None,
     progress: Progress | None = None,
+    *,
+    hydrated: bool = False,
+    scattered: bool = False,
 ) -> Replay:
     """Run the ticks up to `to_tick` in a flow of its own; report those from `from_tick` on.
 
     That flow is `into`, which may have some of them already, or one that is deleted again.
+    `hydrated` begins with the rows of the newest whole tick before `from_tick`, instead of all
+    ticks before. `scattered` gives every statement its rows in another order and partitioning.
     """
     engine.refresh()
     newest = engine.history.tick
@@ -110,29 +116,23 @@ def replay(
             where="replay",
             fix=f"give ticks from 1 to {newest}",
         )
-    if into is not None:
-        return _replay_into(engine, into, from_tick, last, progress)
-    with tempfile.TemporaryDirectory(prefix="tideview-replay-") as folder:
-        return _replay_into(engine, Location(folder), from_tick, last, progress)
-
-
-def _replay_into(
-    engine: Engine, into: Location, first: int, last: int, progress: Progress | None
-) -> Replay:
-    if into == engine.layout.root:
-        raise UserError("a flow can't be replayed into itself", where="into=")
-    shadow = engine.shadow(into)
-    try:
+    start = _newest_whole_tick(engine, from_tick - 1) if hydrated else None
+    with ExitStack() as stack:
+        if into is None:
+            made = tempfile.TemporaryDirectory(prefix="tideview-replay-")
+            into = Location(stack.enter_context(made))
+        if into == engine.layout.root:
+            raise UserError("a flow can't be replayed into itself", where="into=")
+        shadow = engine.shadow(into, scattered=scattered)
+        stack.callback(shadow.close)
         shadow.recover()
-        found = Replaying(engine, shadow, first, last, progress)
+        found = Replaying(engine, shadow, from_tick, last, progress, start)
         found.run()
         return Replay(
             tuple(each for each in found.deltas if not each.view.startswith(SHARED_PREFIX)),
             tuple(each for each in found.deltas if each.view.startswith(SHARED_PREFIX)),
             found.start,
         )
-    finally:
-        shadow.close()
 
 
 class Replaying:
@@ -145,15 +145,19 @@ class Replaying:
         first: int,
         last: int,
         progress: Progress | None = None,
+        start: int | None = None,
     ) -> None:
-        """Ticks up to `last` are run in the shadow, those from `first` on compared."""
+        """Ticks up to `last` are run in the shadow, those from `first` on compared.
+
+        It begins with the rows of tick `start`, where that is given and later than it has to.
+        """
         self._engine = engine
         self._shadow = shadow
         self._first = first
         self._last = last
         self._progress = progress
         self._has = [entry for entry in shadow.log.entries if _is_told(entry, last)]
-        self.start = first_whole_tick(engine)
+        self.start = max(first_whole_tick(engine), start or 0)
         self.deltas: list[ReplayedDelta] = []
 
     def run(self) -> None:
@@ -357,6 +361,11 @@ def first_whole_tick(engine: Engine) -> int:
         where="replay",
         fix="tick all views once: flow.tick()",
     )
+
+
+def _newest_whole_tick(engine: Engine, upto: int) -> int:
+    """The newest tick after which no view lagged behind; 0 for none."""
+    return max((tick for tick in engine.history.whole_ticks if tick <= upto), default=0)
 
 
 def _is_told(entry: Entry, last: int) -> bool:

@@ -41,7 +41,10 @@ def share(
     fresh = [
         name
         for name in names
-        if name not in history.begun and not catalog.definition(name).shadow_of
+        if name not in history.begun
+        and not catalog.definition(name).shadow_of
+        and not catalog.definition(name).component
+        and not catalog.definition(name).recursions
     ]
     programs = {name: catalog.program(name) for name in fresh}
     known = [node.key for node in history.shared.values()]

@@ -34,6 +34,7 @@ from ivm_core.frontend.other_ways import (
 from ivm_core.frontend.pivots import without_pivots
 from ivm_core.frontend.positions import Positions
 from ivm_core.frontend.questions import Ask, Questions, never, visible
+from ivm_core.frontend.recursion import circles, has_recursion, without_recursion
 from ivm_core.frontend.refusals import refuse_unsupported
 from ivm_core.frontend.semi_joins import with_exists
 from ivm_core.frontend.spelling import folded, remember_spelling
@@ -105,6 +106,7 @@ def parse_view(
     judge: Callable[[str, tuple[str, ...], Given], object] | None = None,
     ask: Ask = never,
     functions: Mapping[str, SqlFunction] | None = None,
+    recursions: Mapping[str, str] | None = None,
 ) -> ParsedView:
     """The plan of a SELECT over the relations of the catalog.
 
@@ -112,16 +114,22 @@ def parse_view(
     Unsupported for SQL that is not maintained. `judge` is asked about the text, given the names of
     the relations in it and of columns that the text doesn't name, before its columns are
     looked at here: its messages come first. `ask` is asked for the columns of parts of it. Calls
-    of SQL `functions` are written out.
+    of SQL `functions` are written out. `recursions` are the relations that the statement's
+    recursive common table expressions have become.
     """
     tree = as_select(parse_statement(sql, where))
     positions = Positions(sql)
+    is_recursive = has_recursion(tree)
+    if recursions or (is_recursive and not circles(tree)):
+        tree = without_recursion(tree, recursions or {}, where)
     refuse_unsupported(tree, where, positions)
     tree = with_laterals(with_ranges(tree))
     known = {folded(name): name for name in catalog}
     reads = _tables(tree, known, where, positions)
     given = with_names(tree)
     text = sql
+    if is_recursive:
+        text = text_of(tree)
     if functions:
         tree = SqlFunctions(functions, parse_statement).written_out(tree)
         text = text_of(tree)

@@ -75,6 +75,30 @@ class SqlError(UserError):
         self.column = column
 
 
+class DatalogError(UserError):
+    """A Datalog program that doesn't parse or has no meaning; shows the rule and its place."""
+
+    def __init__(
+        self,
+        what: str,
+        where: str = "",
+        fix: str = "",
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        rule: str = "",
+    ) -> None:
+        """Keep place and text of the rule; `where` is made of line and column if it is empty."""
+        super().__init__(what, where or position(line, column), fix)
+        self.line = line
+        self.column = column
+        self.rule = rule
+
+    def __str__(self) -> str:
+        """All parts as readable lines."""
+        return _text(self.what, where=self.where, rule=self.rule, fix=self.fix)
+
+
 class UnknownName(UserError):
     """A source, view, column or function that doesn't exist."""
 
@@ -196,6 +220,15 @@ class TickFailed(UserError):
     def __str__(self) -> str:
         """All parts as readable lines."""
         return _text(self.what, where=self.where, row=self.row, cause=self.cause, fix=self.fix)
+
+
+class RecursionLimit(TickFailed):
+    """A recursion that went further than it may: which view, which iteration, how many rows."""
+
+    default_fix = (
+        "give the recursion an end (UNION instead of UNION ALL in cycles, a bound in WHERE), or "
+        "declare the views with a larger max_iterations= or max_rows="
+    )
 
 
 class WriteFailed(UserError):

@@ -89,6 +89,7 @@ def test_a_wrong_command_line_ends_with_2(tideview: Tool, arguments: tuple[str, 
         "compact",
         "repair",
         "check",
+        "datalog",
     ],
 )
 def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,12 +62,15 @@ def test_a_cte_hides_a_view_of_its_name(tmp_path: Path) -> None:
         ("name: till", ["key sources", "nothing found"]),
         ("sources: {}", ["key name", "text expected"]),
         ("name: the till\nsources: {}", ["key name", "'the till'", "the_till"]),
-        ("name: till\ntables: {}\nsources: {}", ["'tables' is not a key", "name, sources"]),
+        (
+            "name: till\ntables: {}\nsources: {}",
+            ["line 2", "'tables' is not a key", "the keys are", "sources"],
+        ),
         ("name: till\nsources: {a: {schema: 7}}", ["key sources.a.schema", "7 found"]),
         ("name: till\nsources: {a: {schema: id NUMBER}}", ["key sources.a.schema", "NUMBER"]),
         (
             "name: till\nsources: {a: {schema: id INT, primary_key: [key]}}",
-            ["key sources.a.primary_key", "there is no column 'key'"],
+            ["key sources.a.primary_key", "line 2", "names key, which is no column"],
         ),
     ],
 )

@@ -1,0 +1,149 @@
+"""A Datalog program as a flow: a source for each input relation, a view for each derived one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ivm_core.frontend.datalog.program import Program, checked_program
+from ivm_core.frontend.datalog.queries import relation_query, source_names
+from ivm_core.model.errors import DatalogError, DefinitionConflict, Unsupported
+from ivm_core.operators.sql import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.api.flow import IncrementalFlow
+
+ALTER = "keep it as it is, or begin another session elsewhere"
+
+
+@dataclass(frozen=True)
+class ProgramFlow:
+    """What a flow has to have to be a program."""
+
+    program: Program
+    sources: Mapping[str, str]
+    """The source of each input relation."""
+    views: Mapping[str, str]
+    """The SQL of each derived relation, lower strata first."""
+    max_iterations: int | None = None
+    max_rows: int | None = None
+
+    @classmethod
+    def of(
+        cls, text: str, max_iterations: int | None = None, max_rows: int | None = None
+    ) -> ProgramFlow:
+        """From a program's text; `DatalogError` or `Unsupported` for what has no meaning."""
+        program = checked_program(text)
+        sources = source_names(program)
+        views = {}
+        for stratum in program.strata:
+            for name in stratum.relations:
+                query = relation_query(program, name, sources, stratum.is_recursive)
+                views[name] = text_of(query)
+        return cls(program, sources, views, max_iterations, max_rows)
+
+    def rules_of(self, relation: str, most: int = 5) -> str:
+        """The rules that derive a relation, as they are written."""
+        clauses = self.program.clauses.get(relation, ())
+        texts = list(dict.fromkeys(each.clause.rule.text for each in clauses))
+        more = [f"and {len(texts) - most} more"] if len(texts) > most else []
+        return "\n".join([*texts[:most], *more])
+
+    def declare(self, flow: IncrementalFlow) -> None:
+        """Register all of it; `DefinitionConflict` where the flow is another program."""
+        if flow.sources or flow.views:
+            self._check_same_relations(flow)
+        for name, source in self.sources.items():
+            flow.register_source(source, self.program.relations[name].schema.ddl)
+        self._register(flow, self.views)
+
+    def change_to(self, other: ProgramFlow, flow: IncrementalFlow) -> None:
+        """Make the flow another program; what can't be changed is refused before anything is."""
+        self._check_change(other)
+        added = {name: sql for name, sql in other.views.items() if name not in self.views}
+        changed = {n: sql for n, sql in other.views.items() if self.views.get(n, sql) != sql}
+        for name, source in other.sources.items():
+            if name not in self.sources:
+                flow.register_source(source, other.program.relations[name].schema.ddl)
+        if added:
+            other._register(flow, added)
+        if changed:
+            (first, sql), *rest = changed.items()
+            try:
+                flow.alter_view(first, sql, also=dict(rest))
+            except BaseException:
+                if added:
+                    flow.drop_view(*added)
+                raise
+        gone = [name for name in self.views if name not in other.views]
+        if gone:
+            flow.drop_view(*gone)
+
+    def _register(self, flow: IncrementalFlow, views: Mapping[str, str]) -> None:
+        recursive = {
+            name: self.program.relations[name].schema.ddl
+            for name in views
+            if name in self._recursive
+        }
+        options: dict[str, Any] = {}
+        if recursive:
+            given = {"max_iterations": self.max_iterations, "max_rows": self.max_rows}
+            options = {"schemas": recursive} | {k: v for k, v in given.items() if v is not None}
+        if views:
+            flow.register_views(views, **options)
+
+    def _check_same_relations(self, flow: IncrementalFlow) -> None:
+        wanted = {*self.sources.values()} | {*self.views}
+        there = {*flow.sources} | {*flow.views}
+        if wanted != there:
+            raise DefinitionConflict(
+                "the flow at this path is another program",
+                fix="create the session with the program that it has, then call alter",
+                stored=", ".join(sorted(there)),
+                given=", ".join(sorted(wanted)),
+            )
+
+    @property
+    def _recursive(self) -> set[str]:
+        strata = self.program.strata
+        return {name for each in strata if each.is_recursive for name in each.relations}
+
+    def _check_change(self, other: ProgramFlow) -> None:
+        for name in sorted(self._recursive | other._recursive):
+            if name in self.views and other.views.get(name, self.views[name]) != self.views[name]:
+                raise Unsupported(
+                    f"other rules for {name}, which needs itself",
+                    f"relation {name}\n{other.rules_of(name)}",
+                    "both recursions would have to go on side by side until one takes the place",
+                    f"derive a relation of another name by the new rules, and drop {name}",
+                )
+        for name, source in self.sources.items():
+            if other.sources.get(name) != source:
+                became = "is no input" if name not in other.sources else "is also derived"
+                raise DatalogError(
+                    f"the input {name} {became} in the new program",
+                    where=f"relation {name}",
+                    fix=ALTER,
+                    rule=self.program.relations[name].text,
+                )
+        for name, relation in self.program.relations.items():
+            now = other.program.relations.get(name)
+            if now is None:
+                continue
+            is_input = name in self.sources or name in other.sources
+            if is_input and now.columns != relation.columns:
+                raise DatalogError(
+                    f"the input {name} has other columns in the new program",
+                    where=f"relation {name}",
+                    fix=ALTER,
+                    rule=now.text,
+                )
+            if (name in self.views) != (name in other.views):
+                raise DatalogError(
+                    f"{name} is derived in one of the programs, and given in the other",
+                    where=f"relation {name}",
+                    fix=ALTER,
+                    rule=now.text,
+                )

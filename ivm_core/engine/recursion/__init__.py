@@ -1,0 +1,1 @@
+"""Views that read themselves: declaring components, and bringing them to their fixpoint."""

@@ -1,0 +1,1 @@
+"""The Datalog door: Soufflé's notation, checked, and translated to one SELECT per relation."""

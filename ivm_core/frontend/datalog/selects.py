@@ -1,0 +1,64 @@
+"""One clause as one SELECT: atoms and groups are joined, a negation is NOT EXISTS.
+
+    tc(x, z) :- tc(x, y), edge(y, z).      SELECT t0.x, t1.y FROM tc t0 JOIN edge t1 ON t0.y = t1.x
+
+Its rows are the ways in which the body holds, each once, so that count, sum and mean need nothing
+else; a relation takes them as a set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ivm_core.frontend.datalog.bodies import Body, Scope
+from ivm_core.frontend.datalog.functors import Kind
+from ivm_core.frontend.datalog.kinds import kind_of
+from ivm_core.frontend.datalog.syntax import Call, Expression, HeadAggregate
+from ivm_core.operators.sql import named
+from ivm_core.operators.sql_trees import cast, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.frontend.datalog.program import CheckedClause
+    from ivm_core.frontend.datalog.relations import Column, Relation
+
+
+def clause_select(
+    checked: CheckedClause,
+    relations: Mapping[str, Relation],
+    reads: Mapping[int, str] | None = None,
+) -> exp.Select:
+    """The clause's rows, in the columns and types of the relation of its head.
+
+    `reads` names other tables for some of its atoms, by their number.
+    """
+    scope = Scope(checked.kinds, relations)
+    body = Body(scope, checked.clause.body, reads or {})
+    head = checked.clause.head
+    outputs = [
+        named(_output(body, argument, of, checked.kinds), of.name)
+        for argument, of in zip(head.arguments, scope.columns(head), strict=True)
+    ]
+    return body.select(outputs)
+
+
+def _output(body: Body, argument: Expression, of: Column, kinds: Mapping[str, Kind]) -> exp.Expr:
+    if isinstance(argument, HeadAggregate):
+        if argument.operand is None:
+            return cast(number(1), of.type.ddl)  # what is counted is the row
+        if argument.function == "mean":
+            kind = kind_of(argument.operand, kinds) or Kind.FLOAT
+            return cast(body.tree(argument.operand, kind), "DOUBLE")
+        argument = argument.operand
+    tree = body.tree(argument, of.kind)
+    if of.kind is Kind.FLOAT and isinstance(argument, Call):
+        # rows are told apart by their bits, and −0.0 is 0.0 here
+        return exp.Add(this=tree, expression=cast(number(0), "DOUBLE"))
+    if of.type.ddl == "INT" and body.type_of(argument) != "INT":
+        return cast(tree, "INT")
+    if of.type.ddl == "BIGINT" and body.type_of(argument) == "INT":
+        return cast(tree, "BIGINT")
+    return tree

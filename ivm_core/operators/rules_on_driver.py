@@ -1,0 +1,207 @@
+"""Rules of a recursion on the driver's rows, without a statement.
+
+A statement costs some tens of milliseconds, and a fixpoint takes one an iteration. Rules made of
+joins by equal columns, of columns, integers and comparisons mean the same in Arrow as in Spark, so
+they are evaluated where their rows are. Anything else is `OnlySpark`, also what turns out to be
+so in the middle: a sum that overflows is told by the statement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.netting import stacked
+from ivm_core.operators.row_sets import are_flat, of_keys
+from ivm_core.operators.scalars_on_driver import is_exact, values_of
+from ivm_core.operators.sql import equality_sides, is_null_safe
+from ivm_core.plan.nodes import Constant, Filter, Join, Match, Node, Project, Scan, UnionAll
+from ivm_core.plan.recursion import BAG, MIN, SET
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ivm_core.model.schema import Schema
+    from ivm_core.plan.recursion import Rules
+    from ivm_core.plan.scalar import Scalar
+
+MOST_PAIRS = 1_000_000
+"""Pairs of a product without a key that the driver makes."""
+_ONE = "?one"
+
+
+def derived_on_driver(
+    rules: Rules,
+    plans: Sequence[Node],
+    tables: Mapping[str, pa.Table],
+    schema: Schema,
+    *,
+    folded: bool = True,
+) -> pa.Table:
+    """What the plans derive from plain rows of relations, each row once, or the extremes."""
+    if rules.fold == BAG or not are_flat(schema):
+        raise OnlySpark
+    wanted = arrow_schema(schema)
+    parts = [_rows(plan, tables).select(list(rules.columns)).cast(wanted) for plan in plans]
+    whole = stacked(*parts)
+    if not whole.num_rows:
+        return wanted.empty_table()
+    if not folded or rules.fold == SET:
+        return whole.group_by(list(rules.columns), use_threads=False).aggregate([])
+    return _extremes(rules, whole).cast(wanted)
+
+
+def derivable_on_driver(
+    rules: Rules,
+    tables: Mapping[str, pa.Table],
+    wanted: pa.Table,
+    schema: Schema,
+    *,
+    by_key: bool,
+) -> pa.Table:
+    """What the rules derive of wanted rows, or for wanted keys."""
+    names = rules.keys if by_key else rules.columns
+    found = derived_on_driver(rules, rules.branches, tables, schema, folded=by_key)
+    return of_keys(found, wanted, schema.select(names))
+
+
+def _extremes(rules: Rules, rows: pa.Table) -> pa.Table:
+    call = "min" if rules.fold == MIN else "max"
+    value, keys = rules.value, list(rules.keys)
+    grouped = rows.group_by(keys, use_threads=False).aggregate([(value, call)])
+    grouped = grouped.rename_columns([*keys, value])
+    return grouped.select(list(rules.columns))
+
+
+def _rows(node: Node, tables: Mapping[str, pa.Table]) -> pa.Table:
+    if isinstance(node, Scan):
+        return tables[node.relation].select(list(node.fields)).rename_columns(list(node.columns))
+    if isinstance(node, Constant):
+        return pa.table({node.columns[0]: pa.array([True])})
+    if isinstance(node, Project):
+        return _projected(node, _rows(node.input, tables))
+    if isinstance(node, Filter):
+        return _kept(_rows(node.input, tables), [node.predicate])
+    if isinstance(node, UnionAll):
+        names = list(node.columns)
+        return stacked(*(_rows(each, tables).rename_columns(names) for each in node.branches))
+    if isinstance(node, Join):
+        return _joined(node, [_rows(each, tables) for each in node.parts])
+    if isinstance(node, Match):
+        return _matched(node, _rows(node.left, tables), _rows(node.right, tables))
+    raise OnlySpark
+
+
+def _projected(node: Project, rows: pa.Table) -> pa.Table:
+    if not node.outputs:
+        raise OnlySpark
+    arrays = [values_of(scalar, rows) for _, scalar in node.outputs]
+    return pa.table(arrays, names=list(node.columns))
+
+
+def _kept(rows: pa.Table, conditions: Sequence[Scalar]) -> pa.Table:
+    for condition in conditions:
+        found = values_of(condition, rows)
+        if not pa.types.is_boolean(found.type):
+            raise OnlySpark
+        rows = rows.filter(pc.fill_null(found, False))
+    return rows
+
+
+def _joined(node: Join, parts: list[pa.Table]) -> pa.Table:
+    """From the smallest part on, by equal columns where there are some."""
+    owner = {name: at for at, part in enumerate(node.parts) for name in part.columns}
+    waiting = list(node.conditions)
+    start = min(range(len(parts)), key=lambda at: parts[at].num_rows)
+    done, whole = {start}, parts[start]
+    while len(done) < len(parts):
+        at, keys = _next(owner, waiting, done, parts)
+        whole = _pairs(whole, parts[at], [(ours, theirs) for ours, theirs, _ in keys])
+        done.add(at)
+        used = [condition for _, _, condition in keys]
+        waiting = [condition for condition in waiting if condition not in used]
+        there = set(whole.column_names)
+        now = [condition for condition in waiting if condition.columns <= there]
+        whole = _kept(whole, now)
+        waiting = [condition for condition in waiting if condition not in now]
+    return _kept(whole, waiting).select(list(node.columns))
+
+
+def _next(
+    owner: Mapping[str, int], conditions: list[Scalar], done: set[int], parts: list[pa.Table]
+) -> tuple[int, list[tuple[str, str, Scalar]]]:
+    """The part to join next, and by which columns; the smallest one where nothing connects."""
+    found: dict[int, list[tuple[str, str, Scalar]]] = {}
+    for condition in conditions:
+        sides = equality_sides(condition)
+        if sides is None or is_null_safe(condition) or not all(side.is_column for side in sides):
+            continue
+        for ours, theirs in (sides, sides[::-1]):
+            at = owner[theirs.column]
+            if owner[ours.column] in done and at not in done:
+                found.setdefault(at, []).append((ours.column, theirs.column, condition))
+    waiting = [at for at in range(len(parts)) if at not in done]
+    at = min(found or waiting, key=lambda each: parts[each].num_rows)
+    return at, found.get(at, [])
+
+
+def _pairs(ours: pa.Table, theirs: pa.Table, keys: list[tuple[str, str]]) -> pa.Table:
+    if not keys:
+        if ours.num_rows * theirs.num_rows > MOST_PAIRS:
+            raise OnlySpark
+        one = pa.scalar(1, pa.int8())
+        ours = ours.append_column(_ONE, pa.repeat(one, ours.num_rows))
+        theirs = theirs.append_column(f"{_ONE}2", pa.repeat(one, theirs.num_rows))
+        found = _pairs(ours, theirs, [(_ONE, f"{_ONE}2")])
+        return found.drop_columns([_ONE, f"{_ONE}2"])
+    ours, theirs, left, right = _with_keys(ours, theirs, keys)
+    joined = ours.join(theirs, left, right, "inner", coalesce_keys=False, use_threads=False)
+    return joined.drop_columns([*left, *right])
+
+
+def _with_keys(
+    ours: pa.Table, theirs: pa.Table, keys: list[tuple[str, str]]
+) -> tuple[pa.Table, pa.Table, list[str], list[str]]:
+    """Both with copies of their keys, in one type each."""
+    left, right = [], []
+    for number, (mine, other) in enumerate(keys):
+        one, two = ours.column(mine), theirs.column(other)
+        if not is_exact(one.type) or not is_exact(two.type):
+            raise OnlySpark
+        if one.type != two.type:
+            if not (pa.types.is_integer(one.type) and pa.types.is_integer(two.type)):
+                raise OnlySpark
+            one, two = one.cast(pa.int64()), two.cast(pa.int64())
+        left.append(f"?left_{number}")
+        right.append(f"?right_{number}")
+        ours = ours.append_column(left[-1], one)
+        theirs = theirs.append_column(right[-1], two)
+    return ours, theirs, left, right
+
+
+def _matched(node: Match, ours: pa.Table, theirs: pa.Table) -> pa.Table:
+    """SEMI and ANTI by equal columns; conditions on the right side alone are looked at first."""
+    if node.kind not in ("SEMI", "ANTI"):
+        raise OnlySpark
+    keys = []
+    for condition in node.conditions:
+        if condition.columns <= set(node.right.columns):
+            theirs = _kept(theirs, [condition])
+            continue
+        sides = equality_sides(condition)
+        if sides is None or is_null_safe(condition) or not all(side.is_column for side in sides):
+            raise OnlySpark
+        mine, other = sides if sides[0].column in node.left.columns else sides[::-1]
+        if mine.column not in node.left.columns or other.column not in node.right.columns:
+            raise OnlySpark
+        keys.append((mine.column, other.column))
+    if not keys:
+        raise OnlySpark
+    ours, theirs, left, right = _with_keys(ours, theirs, keys)
+    kind = "left semi" if node.kind == "SEMI" else "left anti"
+    joined = ours.join(theirs.select(right), left, right, kind, use_threads=False)
+    return joined.select(list(node.columns))

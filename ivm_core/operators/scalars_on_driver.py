@@ -1,0 +1,138 @@
+"""Expressions over rows on the driver, where they mean the same there as in Spark.
+
+Columns, literals, comparisons and three-valued logic; sums and differences of integers, which
+overflow where Spark's do. Everything else is Spark's: `OnlySpark`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.sql import tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ivm_core.plan.scalar import Scalar
+
+COMPARED: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
+    exp.EQ: pc.equal,
+    exp.NEQ: pc.not_equal,
+    exp.LT: pc.less,
+    exp.LTE: pc.less_equal,
+    exp.GT: pc.greater,
+    exp.GTE: pc.greater_equal,
+}
+COMPUTED: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
+    exp.Add: pc.add_checked,
+    exp.Sub: pc.subtract_checked,
+}
+INTEGERS = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()}
+LARGEST_INT = (1 << 31) - 1
+Values = Any
+"""An Arrow scalar, or an array as long as the rows."""
+
+
+def is_exact(of: pa.DataType) -> bool:
+    """Whether equality and order of such values are the same in Arrow and in Spark."""
+    return bool(
+        pa.types.is_integer(of)
+        or pa.types.is_string(of)
+        or pa.types.is_binary(of)
+        or pa.types.is_boolean(of)
+        or pa.types.is_date32(of)
+        or pa.types.is_timestamp(of)
+    )
+
+
+def values_of(scalar: Scalar, rows: pa.Table) -> pa.ChunkedArray:
+    """The scalar's value for every row; `OnlySpark` where it is not for the driver."""
+    found = _value(tree_of(scalar), rows)
+    if isinstance(found, pa.Scalar):
+        return pa.chunked_array([pa.repeat(found, rows.num_rows)])
+    return found
+
+
+def _value(tree: exp.Expr, rows: pa.Table) -> Values:
+    if isinstance(tree, exp.Paren):
+        return _value(tree.this, rows)
+    if isinstance(tree, exp.Column):
+        return rows.column(tree.name)
+    if isinstance(tree, exp.Boolean):
+        return pa.scalar(bool(tree.this))
+    if isinstance(tree, exp.Literal):
+        return _literal(tree)
+    if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
+        found = _literal(tree.this)
+        if pa.types.is_integer(found.type):
+            return pc.negate(found)
+    if isinstance(tree, exp.Cast):
+        return _cast(tree, rows)
+    if isinstance(tree, exp.Binary) and type(tree) in COMPUTED:
+        ours, theirs = _alike(_value(tree.left, rows), _value(tree.right, rows))
+        if not pa.types.is_integer(ours.type):
+            raise OnlySpark
+        return _checked(COMPUTED[type(tree)], ours, theirs)
+    if isinstance(tree, exp.Binary) and type(tree) in COMPARED:
+        ours, theirs = _alike(_value(tree.left, rows), _value(tree.right, rows))
+        return COMPARED[type(tree)](ours, theirs)
+    if isinstance(tree, exp.And):
+        return pc.and_kleene(_truth(tree.left, rows), _truth(tree.right, rows))
+    if isinstance(tree, exp.Or):
+        return pc.or_kleene(_truth(tree.left, rows), _truth(tree.right, rows))
+    if isinstance(tree, exp.Not):
+        return pc.invert(_truth(tree.this, rows))
+    if isinstance(tree, exp.Is) and isinstance(tree.expression, exp.Null):
+        return pc.is_null(_value(tree.this, rows))
+    raise OnlySpark
+
+
+def _truth(tree: exp.Expr, rows: pa.Table) -> Values:
+    found = _value(tree, rows)
+    if not pa.types.is_boolean(found.type):
+        raise OnlySpark
+    return found
+
+
+def _literal(tree: exp.Literal) -> pa.Scalar:
+    if tree.is_string:
+        return pa.scalar(str(tree.this), pa.string())
+    if not str(tree.this).isdigit() or int(tree.this) > LARGEST_INT:
+        raise OnlySpark
+    return pa.scalar(int(tree.this), pa.int32())
+
+
+def _cast(tree: exp.Cast, rows: pa.Table) -> Values:
+    """Casts between integers; a value that doesn't fit is for Spark to refuse."""
+    wanted = INTEGERS.get(tree.to.sql(dialect="spark").upper())
+    found = _value(tree.this, rows)
+    if wanted is None or not pa.types.is_integer(found.type) or type(tree) is not exp.Cast:
+        raise OnlySpark
+    try:
+        return found.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise OnlySpark from error
+
+
+def _alike(ours: Values, theirs: Values) -> tuple[Values, Values]:
+    """Both in one type: of two integers the wider one."""
+    if not is_exact(ours.type) or not is_exact(theirs.type):
+        raise OnlySpark
+    if ours.type == theirs.type:
+        return ours, theirs
+    if not (pa.types.is_integer(ours.type) and pa.types.is_integer(theirs.type)):
+        raise OnlySpark
+    wide = max(ours.type, theirs.type, key=lambda each: int(each.bit_width))
+    return ours.cast(wide), theirs.cast(wide)
+
+
+def _checked(compute: Callable[[Any, Any], Any], ours: Values, theirs: Values) -> Values:
+    try:
+        return compute(ours, theirs)
+    except pa.ArrowInvalid as error:
+        raise OnlySpark from error

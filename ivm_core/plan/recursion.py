@@ -1,0 +1,211 @@
+"""Recursion: what ties views together that read each other, and how each derives its rows.
+
+A component is a largest set of views each of which reads every other one, itself or through others.
+Its views have their rows together: they are the least fixpoint of all their rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ivm_core.model.errors import InternalError
+from ivm_core.plan.nodes import Match, Node, Scan
+from ivm_core.plan.rewriting import with_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+SET = "set"
+BAG = "bag"
+MIN = "MIN"
+MAX = "MAX"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far one tick of a component may go; reaching either fails the tick whole."""
+
+    iterations: int = 10_000
+    rows: int = 50_000_000
+    """Rows that all iterations together may derive."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How one view of a component derives its rows: each branch is a rule.
+
+    SET: the rows of all branches, each once. MIN, MAX: of the rows of all branches the extreme of
+    the column `value` for every group of the others. BAG: the rows of all branches, as often as
+    they are derived.
+    """
+
+    view: str
+    component: tuple[str, ...]
+    fold: str
+    branches: tuple[Node, ...]
+    value: str = ""
+
+    def __post_init__(self) -> None:
+        if self.view not in self.component:
+            raise InternalError(f"{self.view} is not in its own component {self.component}")
+        columns = {branch.columns for branch in self.branches}
+        if len(columns) != 1:
+            raise InternalError(f"the rules of {self.view} have the columns {columns}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The view's columns."""
+        return self.branches[0].columns
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that tell rows apart."""
+        return tuple(name for name in self.columns if name != self.value)
+
+    @cached_property
+    def relations(self) -> frozenset[str]:
+        """Everything that the rules read, the component's views among them."""
+        return frozenset().union(*(branch.relations for branch in self.branches))
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """All the places where a change can come in."""
+        return tuple(term for branch in self.branches for term in terms_of(branch))
+
+    @property
+    def bases(self) -> tuple[Node, ...]:
+        """The rules that read no view of the component."""
+        members = set(self.component)
+        return tuple(each for each in self.branches if not each.relations & members)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One rule with one of its reads replaced by rows of a change.
+
+    `plan` reads `changed` there, and everything else as it is. Where `is_negative`, the read is
+    behind a NOT EXISTS: rows that come there take derivations away (`lost` finds them among all
+    that there were), and rows that go give some (`plan`).
+    """
+
+    relation: str
+    changed: str
+    plan: Node
+    lost: Node
+    is_negative: bool = False
+
+
+CHANGED, AGAINST = "?changed", "?against"
+"""What a replaced read is called after its relation; the other one behind a NOT EXISTS."""
+
+
+def changed_name(relation: str) -> str:
+    """The relation of the rows that come, or go, in one place of a rule."""
+    return f"{relation}{CHANGED}"
+
+
+def terms_of(branch: Node) -> Iterator[Term]:
+    """A term for every read of a rule."""
+    for path, scan in _reads(branch, ()):
+        behind = _negation(branch, path)
+        if behind is None:
+            changed = with_relation(scan, changed_name(scan.relation))
+            plan = _replaced(branch, path, changed)
+            yield Term(scan.relation, changed.relation, plan, plan)
+            continue
+        match = _at(branch, behind)
+        if not isinstance(match, Match):
+            raise InternalError("a negation that is no match")
+        changed = with_relation(scan, f"{scan.relation}{AGAINST}")
+        right = _replaced(match.right, path[len(behind) + 1 :], changed)
+        reached = Match(match.left, right, "SEMI", match.conditions)
+        gained = Match(reached, match.right, "ANTI", match.conditions)
+        yield Term(
+            scan.relation,
+            changed.relation,
+            _replaced(branch, behind, gained),
+            _replaced(branch, behind, reached),
+            is_negative=True,
+        )
+
+
+def with_relation(scan: Scan, relation: str) -> Scan:
+    """The same columns of another relation."""
+    return replace(scan, relation=relation)
+
+
+def components(reads: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
+    """Names in groups, those that are read first: each group reads itself in a circle, or is one.
+
+    Within a group, and among groups that don't read each other, the given order stays.
+    """
+    order = {name: number for number, name in enumerate(reads)}
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[tuple[str, ...]] = []
+
+    def visit(root: str) -> None:
+        work = [(root, iter(sorted(set(reads[root]) & set(order), key=order.__getitem__)))]
+        index[root] = lowest[root] = len(index)
+        stack.append(root)
+        while work:
+            name, rest = work[-1]
+            for each in rest:
+                if each not in index:
+                    index[each] = lowest[each] = len(index)
+                    stack.append(each)
+                    below = sorted(set(reads[each]) & set(order), key=order.__getitem__)
+                    work.append((each, iter(below)))
+                    break
+                if each in stack:
+                    lowest[name] = min(lowest[name], index[each])
+            else:
+                work.pop()
+                if work:
+                    outer = work[-1][0]
+                    lowest[outer] = min(lowest[outer], lowest[name])
+                if lowest[name] == index[name]:
+                    at = stack.index(name)
+                    found.append(tuple(sorted(stack[at:], key=order.__getitem__)))
+                    del stack[at:]
+
+    for name in reads:
+        if name not in index:
+            visit(name)
+    return found
+
+
+Path = tuple[int, ...]
+
+
+def _reads(node: Node, path: Path) -> Iterator[tuple[Path, Scan]]:
+    if isinstance(node, Scan):
+        yield path, node
+    for number, child in enumerate(node.inputs):
+        yield from _reads(child, (*path, number))
+
+
+def _at(node: Node, path: Path) -> Node:
+    for number in path:
+        node = node.inputs[number]
+    return node
+
+
+def _negation(branch: Node, path: Path) -> Path | None:
+    """Where the ANTI match is on whose right side a place lies; None for no such match."""
+    for length in range(len(path)):
+        node = _at(branch, path[:length])
+        if isinstance(node, Match) and node.kind == "ANTI" and path[length] == 1:
+            return path[:length]
+    return None
+
+
+def _replaced(node: Node, path: Path, by: Node) -> Node:
+    if not path:
+        return by
+    inputs = list(node.inputs)
+    inputs[path[0]] = _replaced(inputs[path[0]], path[1:], by)
+    return with_inputs(node, tuple(inputs))

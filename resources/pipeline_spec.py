@@ -1,0 +1,330 @@
+"""A pipeline as a value: everything that `pipeline.yaml` and the views' front matter can say.
+
+    Pipeline(
+        name="shop",
+        sources=[Source("orders", "id BIGINT, amount DECIMAL(12,2)", primary_key=["id"])],
+        views=[View("totals", "SELECT SUM(amount) AS total FROM orders", owners=["team:sales"])],
+    )
+
+Names are those of the files. What can't be a pipeline can't be made: the constructors raise the
+`IvmError` that the files would get. Nothing here needs Spark or Dagster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from ivm_core import IvmError, UserError
+from ivm_core.api.arguments import key_columns
+from ivm_core.api.outline import ViewText, outline_views
+from ivm_core.api.places import expanded
+from ivm_core.api.table_schema import table_schema
+from ivm_core.engine.requiring import checked_requirement
+from ivm_core.model.names import check_relation_name
+from ivm_core.model.schema import Schema, parse_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from ivm_core import IncrementalFlow
+
+Severity = Literal["critical", "warning", "info"]
+ChangedViews = Literal["alter", "refuse"]
+CheckName = Literal["determinism", "replay_equality", "certificate_chain", "expectations"]
+CHECKS: tuple[CheckName, ...] = (
+    "determinism",
+    "replay_equality",
+    "certificate_chain",
+    "expectations",
+)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One of Great Expectations: its type, such as `expect_column_to_exist`, and arguments."""
+
+    type: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    severity: Severity = "critical"
+    name: str = ""
+    """What its check is called; empty: a name made from type and column."""
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class CheckPolicy:
+    """Which checks a view has, and which of them keep views downstream from running."""
+
+    run: tuple[CheckName, ...] = CHECKS
+    blocking: tuple[CheckName, ...] = ()
+    complete_below: int = 100_000
+    """Rows up to which `replay_equality` compares all of a view, and above which a shard."""
+    shards: int = 16
+    """Into how many shards of keys a larger view is cut; a tick's check compares one."""
+
+    def __post_init__(self) -> None:
+        """Lists become tuples."""
+        object.__setattr__(self, "run", tuple(self.run))
+        object.__setattr__(self, "blocking", tuple(self.blocking))
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How old a view may be: since its last tick, or at a time of day."""
+
+    fail_after: timedelta | None = None
+    warn_after: timedelta | None = None
+    cron: str = ""
+    """A deadline instead: at these times the view is no older than `lookback`."""
+    lookback: timedelta | None = None
+    timezone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class Automation:
+    """Dagster's own way to ask for ticks: `eager`, or `on_cron` with a time table."""
+
+    kind: Literal["eager", "on_cron"]
+    cron: str = ""
+    timezone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Time tables in cron's notation; empty: none."""
+
+    tick: str = ""
+    replay: str = ""
+    """The complete comparison of all views, usually at night."""
+    maintenance: str = ""
+    """Compaction, checkpoint, retention."""
+    timezone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class SensorSpec:
+    """The sensor that looks at the sources."""
+
+    every: timedelta = timedelta(seconds=5)
+    running: bool = True
+    """Whether it is on without anybody switching it on."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What stays replayable: so many ticks, and those of so many days; None: all."""
+
+    ticks: int | None = None
+    days: float | None = None
+
+
+@dataclass(frozen=True)
+class SparkSpec:
+    """Which Spark the runs of a pipeline get; None and empty: the resource's own settings."""
+
+    cores: int | None = None
+    memory: str = ""
+    fast_start: bool | None = None
+    master: str = ""
+    remote: str = ""
+    """A Spark Connect server, `sc://host:port`."""
+    connect: Literal["", "auto"] = ""
+    """`auto`: a run finds this machine's Connect server or starts it, and leaves it running."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """A source: an inbox that programs write to, or with `delta_table` someone else's table.
+
+    Without `schema`, a followed table's own is read from its log.
+    """
+
+    name: str
+    schema: Schema = None  # type: ignore[assignment]
+    primary_key: tuple[str, ...] = ()
+    description: str = ""
+    delta_table: str = ""
+    """A path, a URI or a name that Spark knows; `${store}` is the store's folder."""
+    inbox: str = ""
+    """Where the inbox is; empty: in the store."""
+    dedup: bool | Literal["consecutive"] = False
+    """Whether the inbox drops a batch whose rows came before (right before)."""
+    dedup_entries: int = 10_000
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+    where: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be a source; a schema may be given as text."""
+        where = self.where or f"source {self.name}"
+        check_relation_name(self.name, "source")
+        if self.delta_table and (self.inbox or self.dedup):
+            raise UserError(
+                "a followed table has no inbox, and versions instead of batches",
+                where=where,
+                fix="leave inbox and dedup out, or delta_table",
+            )
+        given: object = self.schema
+        if given is None and not self.delta_table:
+            raise UserError(
+                "a source needs a schema, or a Delta table that has one",
+                where=where,
+                fix="give schema: id BIGINT, name STRING; or delta_table: path",
+            )
+        if given is None:
+            object.__setattr__(self, "schema", table_schema(expanded(self.delta_table), where))
+        elif isinstance(given, str):
+            object.__setattr__(self, "schema", parse_schema(given, where))
+        keys = key_columns(self.primary_key, self.schema, where)
+        object.__setattr__(self, "primary_key", keys)
+        object.__setattr__(self, "owners", tuple(self.owners))
+
+    @property
+    def is_inbox(self) -> bool:
+        """Whether programs write to a table of the pipeline's own."""
+        return not self.delta_table
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """A view: its SQL, what Dagster shows of it, and how it is checked.
+
+    `reads`, `columns` and `fingerprint` come from the SQL, once the view is part of a pipeline.
+    """
+
+    name: str
+    sql: str
+    description: str = ""
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+    """Empty: the pipeline's name."""
+    require: str = ""
+    expectations: tuple[Expectation, ...] = ()
+    freshness: Freshness | None = None
+    checks: CheckPolicy | None = None
+    """None: the pipeline's."""
+    automation: Automation | None = None
+    where: str = field(default="", compare=False)
+    reads: tuple[str, ...] = ()
+    """Sources and views that it reads directly."""
+    columns: tuple[str, ...] = ()
+    fingerprint: str = ""
+    """Identity of the parsed query and of its sources' columns: layout and comments don't count."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be a view."""
+        checked_requirement(self.require or None, self.where or f"view {self.name}")
+        object.__setattr__(self, "owners", tuple(self.owners))
+        object.__setattr__(self, "expectations", tuple(self.expectations))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something of a pipeline that can't be used, and why; the rest of the pipeline goes on."""
+
+    kind: Literal["pipeline", "source", "view"]
+    name: str
+    file: str
+    error: IvmError
+
+    @property
+    def where(self) -> str:
+        """The file, with line and key as far as they are known."""
+        place = getattr(self.error, "where", "") or getattr(self.error, "position", "")
+        return place if self.file in place else ", ".join(filter(None, (self.file, place)))
+
+    def __str__(self) -> str:
+        """The error's own words."""
+        return str(self.error)
+
+
+@dataclass(frozen=True)
+class PipelineSpec:
+    """Sources and views that belong together; views are put in order, each behind its inputs."""
+
+    name: str
+    sources: tuple[SourceSpec, ...]
+    views: tuple[ViewSpec, ...]
+    description: str = ""
+    store: str = ""
+    """The folder of flow and inboxes; empty: a folder of the store resource's."""
+    schedules: Schedules = Schedules()
+    sensor: SensorSpec = SensorSpec()
+    retention: Retention = Retention()
+    spark: SparkSpec = SparkSpec()
+    checks: CheckPolicy = CheckPolicy()
+    changed_views: ChangedViews = "alter"
+    """What a tick does to a view whose SQL means something else now."""
+    owners: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    problems: tuple[Problem, ...] = ()
+    """Sources and views that were left out, and the views that read them."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be a pipeline: names, circles, SQL that doesn't fit the sources."""
+        check_relation_name(self.name, "pipeline")
+        object.__setattr__(self, "sources", tuple(self.sources))
+        object.__setattr__(self, "owners", tuple(self.owners))
+        texts = {
+            view.name: ViewText(view.name, view.sql, view.where or f"view {view.name}")
+            for view in self.views
+        }
+        given = {view.name: view for view in self.views}
+        if len(given) < len(self.views) or len({s.name for s in self.sources}) < len(self.sources):
+            raise UserError("two sources or views have one name", where=f"pipeline {self.name}")
+        outlines = outline_views({source.name: source.schema for source in self.sources}, texts)
+        views = tuple(
+            replace(
+                given[each.name],
+                sql=each.sql.strip(),
+                reads=each.reads,
+                columns=each.columns,
+                fingerprint=each.fingerprint,
+            )
+            for each in outlines
+        )
+        object.__setattr__(self, "views", views)
+
+    def checks_of(self, view: ViewSpec) -> CheckPolicy:
+        """The view's own policy, else the pipeline's."""
+        return view.checks or self.checks
+
+    def sources_of(self, view: str) -> frozenset[str]:
+        """The sources that a view reads, itself or through other views."""
+        names = {source.name for source in self.sources}
+        reads = {each.name: each.reads for each in self.views}
+
+        def below(name: str) -> Iterator[str]:
+            for read in reads[name]:
+                if read in names:
+                    yield read
+                else:
+                    yield from below(read)
+
+        return frozenset(below(view))
+
+    def register_fed(self, flow: IncrementalFlow) -> None:
+        """Declare everything in a flow whose sources are fed by `flow.tick(source, changes)`."""
+        for source in self.sources:
+            keys = list(source.primary_key)
+            flow.register_source(source.name, source.schema.ddl, primary_key=keys)
+        self.register_views(flow)
+
+    def register_views(self, flow: IncrementalFlow) -> None:
+        """Declare the views in a flow that has the sources; the same again is a no-op."""
+        flow.register_views(
+            {view.name: view.sql for view in self.views},
+            require={view.name: view.require for view in self.views},
+        )
+
+
+Pipeline = PipelineSpec
+Source = SourceSpec
+View = ViewSpec
