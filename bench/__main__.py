@@ -49,6 +49,7 @@ PROGRAMS = (
     "dedup",
     "dagster-load",
     "dagster-run",
+    "recursion",
     "tpch",
 )
 FULL = Plan(rows=(100_000, 1_000_000, 10_000_000))
