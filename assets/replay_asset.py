@@ -13,6 +13,7 @@ from dagster import (
     AssetCheckSeverity,
     AssetCheckSpec,
     AssetExecutionContext,
+    AssetKey,
     AssetsDefinition,
     AssetSpec,
     BackfillPolicy,
@@ -29,7 +30,7 @@ from ivm_core.api.frontier import FrontierReader, made_on
 from ivm_core.engine.replaying import Replay
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.markdown import rows_table
-from tideview.assets.names import REPAIR, REPLAY_TAG, replay_key, view_keys
+from tideview.assets.names import REPAIR, REPLAY_TAG, asset_key, replay_key
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
@@ -61,7 +62,7 @@ def replay_asset(pipeline: Pipeline) -> AssetsDefinition:
         specs=[
             AssetSpec(
                 key,
-                deps=view_keys(pipeline),
+                deps=_last_views(pipeline),
                 group_name=pipeline.name,
                 description=DESCRIPTION,
                 kinds={"spark", "delta"},
@@ -113,6 +114,12 @@ def replay_asset(pipeline: Pipeline) -> AssetsDefinition:
         )
 
     return replay
+
+
+def _last_views(pipeline: Pipeline) -> list[AssetKey]:
+    """The views that no other reads: through them it comes after all, with few lines drawn."""
+    read = {name for view in pipeline.views for name in view.reads}
+    return [asset_key(pipeline, view.name) for view in pipeline.views if view.name not in read]
 
 
 def first_day(pipeline: Pipeline) -> date:

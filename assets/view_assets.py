@@ -57,9 +57,13 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             for view in pipeline.views
             if asset_key(pipeline, view.name) in context.selected_asset_keys
         ]
-        session = spark.session(pipeline.spark)
-        with told_in_our_words(), opened_for_a_tick(flows, pipeline, session, selected) as opened:
-            flow, rollout = opened
+        with (
+            told_in_our_words(),
+            opened_for_a_tick(flows, pipeline, spark.session(pipeline.spark), selected) as (
+                flow,
+                rollout,
+            ),
+        ):
             summary = flow.tick(views=selected)
             frontier = read_frontier(flows.flow_path(pipeline))
             metadata = {}

@@ -15,7 +15,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import change, checkpoints, dagster_run, dedup, fixed, hydration, long_run, recursion
+from bench import (
+    change,
+    checkpoints,
+    dagster_load,
+    dagster_run,
+    dedup,
+    durability,
+    fixed,
+    hydration,
+    long_run,
+    recursion,
+)
 from bench.dataset import Datasets
 from bench.machine import describe, start_spark
 from bench.measure import STARTED, Plan, Section, progress
@@ -34,7 +45,9 @@ PROGRAMS = (
     "hydration",
     "long",
     "checkpoints",
+    "durability",
     "dedup",
+    "dagster-load",
     "dagster-run",
     "recursion",
     "tpch",
@@ -88,7 +101,9 @@ def _run(name: str, datasets: Datasets, folder: Path, plan: Plan) -> Section:
         "hydration": lambda: hydration.run(spark, datasets, plan),
         "long": lambda: long_run.run(spark, datasets, plan),
         "checkpoints": lambda: checkpoints.run(spark, datasets, plan),
+        "durability": lambda: durability.run(spark, datasets, plan),
         "dedup": lambda: dedup.run(spark, folder / "dedup", plan),
+        "dagster-load": lambda: dagster_load.run(folder / "dagster-load", plan),
         "dagster-run": lambda: dagster_run.run(spark, folder / "dagster-run", plan),
         "recursion": lambda: recursion.run(spark, folder / "recursion", plan),
         "tpch": lambda: tpch.run(spark, folder / "tpch", plan),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.frontend.datalog.program import Program, checked_program
 from ivm_core.frontend.datalog.queries import relation_query, source_names
-from ivm_core.model.errors import DatalogError, DefinitionConflict
+from ivm_core.model.errors import DatalogError, DefinitionConflict, Unsupported
 from ivm_core.operators.sql import text_of
 
 if TYPE_CHECKING:
@@ -84,9 +84,8 @@ class ProgramFlow:
     def _register(self, flow: IncrementalFlow, views: Mapping[str, str]) -> None:
         recursive = {
             name: self.program.relations[name].schema.ddl
-            for stratum in self.program.strata
-            for name in stratum.relations
-            if stratum.is_recursive and name in views
+            for name in views
+            if name in self._recursive
         }
         options: dict[str, Any] = {}
         if recursive:
@@ -106,7 +105,20 @@ class ProgramFlow:
                 given=", ".join(sorted(wanted)),
             )
 
+    @property
+    def _recursive(self) -> set[str]:
+        strata = self.program.strata
+        return {name for each in strata if each.is_recursive for name in each.relations}
+
     def _check_change(self, other: ProgramFlow) -> None:
+        for name in sorted(self._recursive | other._recursive):
+            if name in self.views and other.views.get(name, self.views[name]) != self.views[name]:
+                raise Unsupported(
+                    f"other rules for {name}, which needs itself",
+                    f"relation {name}\n{other.rules_of(name)}",
+                    "both recursions would have to go on side by side until one takes the place",
+                    f"derive a relation of another name by the new rules, and drop {name}",
+                )
         for name, source in self.sources.items():
             if other.sources.get(name) != source:
                 became = "is no input" if name not in other.sources else "is also derived"

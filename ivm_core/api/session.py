@@ -188,7 +188,8 @@ class Session:
 
         Rules may change, derived relations come and go, inputs come. An input that goes or gets
         other columns, and a relation that is derived in one program and given in the other, are
-        refused (`DatalogError`). What was inserted and removed waits for the next step.
+        refused (`DatalogError`), other rules for one that needs itself are `Unsupported`. What was
+        inserted and removed waits for the next step.
         """
         self._start()
         compiled = self._compiled

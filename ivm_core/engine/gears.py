@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -346,6 +346,12 @@ class Gears:
         with ThreadPoolExecutor(1) as fresh:
             return fresh.submit(ask).result()
 
+    def close(self) -> None:
+        """Give back sessions of our own, where that leaves the given one as it is: over Connect."""
+        for session in self._sessions if _is_remote(self.spark) else ():
+            with suppress(Exception):  # a server that is gone has given them back already
+                session.stop()
+
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
         for hand in self._hands.values():
@@ -417,10 +423,15 @@ def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    session = spark.newSession() if hasattr(spark, "newSession") else _clone(spark)
+    session = _clone(spark) if _is_remote(spark) else spark.newSession()
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect, which has clones instead of new sessions."""
+    return not hasattr(spark, "newSession")
 
 
 def _clone(spark: Any) -> SparkSession:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 REMOTE_VARIABLE = "SPARK_REMOTE"
+MODE_VARIABLE = "SPARK_CONNECT_MODE_ENABLED"
 MEMORY_VARIABLE = "TIDEVIEW_DRIVER_MEMORY"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -86,22 +87,20 @@ def remote_spark(url: str, extra: Mapping[str, str] | None = None) -> SparkSessi
 
     The server has Delta's jars and extension; `extra` are settings of the session.
     """
+    mode = os.environ.get(MODE_VARIABLE)
+    fix = f"start it, or correct {REMOTE_VARIABLE} or spark.remote"
     try:
         session = ends_at_exit(SparkSession.Builder().remote(url).getOrCreate())
         _ = session.version  # the first thing that asks the server
         for name, value in (extra or {}).items():
             session.conf.set(name, value)
         return session
-    except PySparkException as error:
-        raise SparkLost(
-            f"the Spark Connect server refuses: {error}", where=url.partition(";")[0]
-        ) from error
     except Exception as error:
-        raise SparkLost(
-            "the Spark Connect server doesn't answer",
-            where=url.partition(";")[0],
-            fix=f"start it, or correct {REMOTE_VARIABLE} or spark.remote",
-        ) from error
+        # pyspark has turned all of the process to Connect; a local Spark is still possible
+        os.environ.pop(MODE_VARIABLE) if mode is None else os.environ.update({MODE_VARIABLE: mode})
+        what = f"refuses: {error}" if isinstance(error, PySparkException) else "doesn't answer"
+        where = url.partition(";")[0]  # what follows may be a token
+        raise SparkLost(f"the Spark Connect server {what}", where, fix) from error
 
 
 def ends_at_exit(session: SparkSession) -> SparkSession:

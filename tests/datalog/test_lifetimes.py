@@ -23,7 +23,7 @@ PROGRAM = """
 .decl b(x: number) .output b
 b(x + 1) :- a(x), !a(-x).
 """
-WARM = 3
+WARM = 2
 MOST_HEAP = 64 << 20
 """Bytes that Java's heap may have grown by; what it keeps of statements it has seen is less."""
 
@@ -67,7 +67,7 @@ def lives_leave_nothing(spark: SparkSession, count: int) -> int:
 
 
 def test_a_few_sessions_leave_nothing_behind(spark: SparkSession) -> None:
-    lives_leave_nothing(spark, 3)
+    lives_leave_nothing(spark, 2)
 
 
 @pytest.mark.nightly
