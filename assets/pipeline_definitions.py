@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dagster import AssetSelection, Definitions, define_asset_job
+from dagster import Definitions
 
-from tideview.assets.names import PIPELINE_TAG, view_keys
-from tideview.assets.replay_equality import replay_equality_checks
+from tideview.assets.checks import view_checks
+from tideview.assets.expectations import expectation_checks
+from tideview.assets.replay_asset import replay_asset
+from tideview.assets.retention_sensor import retention_sensor
+from tideview.assets.schedules import jobs_and_schedules
+from tideview.assets.source_assets import source_assets
 from tideview.assets.source_sensor import source_sensor
-from tideview.assets.view_assets import source_specs, tick_assets
+from tideview.assets.view_assets import tick_assets
 
 if TYPE_CHECKING:
-    from tideview.resources.pipeline_folder import Pipeline
+    from tideview.resources.pipeline_spec import Pipeline
 
 
 def pipeline_definitions(pipeline: Pipeline) -> Definitions:
-    """Assets, checks, a job and a sensor; they want the resources `flows` and `spark`."""
-    job = define_asset_job(
-        f"{pipeline.name}_job",
-        selection=AssetSelection.assets(*view_keys(pipeline)),
-        description=f"One tick of every view of {pipeline.name}, and the checks of all of them.",
-        tags={PIPELINE_TAG: pipeline.name},
-    )
+    """Assets, checks, jobs, schedules, sensors; they want the resources `flows` and `spark`."""
+    jobs, schedules = jobs_and_schedules(pipeline)
     return Definitions(
-        assets=[*source_specs(pipeline), tick_assets(pipeline)],
-        asset_checks=[replay_equality_checks(pipeline)],
-        jobs=[job],
-        sensors=[source_sensor(pipeline, job.name)],
+        assets=[source_assets(pipeline), tick_assets(pipeline), replay_asset(pipeline)],
+        asset_checks=[*view_checks(pipeline), *expectation_checks(pipeline)],
+        jobs=jobs,
+        schedules=schedules,
+        sensors=[source_sensor(pipeline), retention_sensor(pipeline)],
     )

@@ -1,93 +1,79 @@
-"""One check a view: that it equals its query, run from scratch at the view's frontier."""
+"""A view beside its query, run from scratch on the sources that the view has seen.
 
-from collections.abc import Iterator
+A small view is compared whole. Of a large one a shard of its keys is: which one follows from the
+tick, so that all have their turn, and how many had it lately is shown. A run that is tagged
+complete, as the nightly one is, compares everything.
+"""
 
-from dagster import (
-    AssetCheckExecutionContext,
-    AssetCheckResult,
-    AssetChecksDefinition,
-    AssetCheckSeverity,
-    AssetCheckSpec,
-    MetadataValue,
-    multi_asset_check,
-)
+from __future__ import annotations
 
-from ivm_core import NotAFlow
-from ivm_core.api.frontier import read_frontier
-from ivm_core.engine.checking import Comparison
-from tideview.assets.certificate_metadata import rows_table
-from tideview.assets.failures import told_in_our_words
-from tideview.assets.names import REPLAY_EQUALITY, asset_key
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
-from tideview.resources.pipeline_folder import Pipeline
+from typing import TYPE_CHECKING, Any
 
-DESCRIPTION = "The view equals its query, run from scratch by Spark on the sources it has seen."
+from dagster import AssetCheckKey, DagsterEventType, IntMetadataValue, MetadataValue
+
+from tideview.assets.markdown import rows_table
+from tideview.assets.names import asset_key
+from tideview.assets.verdicts import Asked, verdict
+
+if TYPE_CHECKING:
+    from dagster import AssetCheckResult
+
+NAME = "replay_equality"
 
 
-def replay_equality_checks(pipeline: Pipeline) -> AssetChecksDefinition:
-    """The checks of all views, as one step that runs those selected."""
-    specs = [
-        AssetCheckSpec(
-            REPLAY_EQUALITY,
-            asset=asset_key(pipeline, view.name),
-            description=DESCRIPTION,
-            blocking=False,
-        )
-        for view in pipeline.views
-    ]
-
-    @multi_asset_check(name=f"{pipeline.name}_replay_equality", specs=specs, can_subset=True)
-    def replay_equality(
-        context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
-    ) -> Iterator[AssetCheckResult]:
-        selected = {key.asset_key for key in context.selected_asset_check_keys}
-        names = [v.name for v in pipeline.views if asset_key(pipeline, v.name) in selected]
-        ticked = _ticked(pipeline, flows)
-        for name in names:
-            if name not in ticked:
-                yield _not_ticked(pipeline, name)
-        ready = [name for name in names if name in ticked]
-        if not ready:
-            return
-        with told_in_our_words(), flows.read(pipeline, spark.spark_session) as flow:
-            for name in ready:
-                yield _result(pipeline, flow.check(name))
-
-    return replay_equality
-
-
-def _ticked(pipeline: Pipeline, flows: FlowStore) -> set[str]:
-    try:
-        frontier = read_frontier(flows.flow_path(pipeline))
-    except NotAFlow:
-        return set()
-    return {name for name, view in frontier.views.items() if view.tick}
-
-
-def _result(pipeline: Pipeline, found: Comparison) -> AssetCheckResult:
-    differing = f"{found.missing} rows are missing, {found.extra} are too many"
-    return AssetCheckResult(
+def replay_equality(asked: Asked, view: str) -> AssetCheckResult:
+    """Compare all of a view, or a shard of it."""
+    policy = asked.policy(view)
+    is_whole = asked.is_complete or asked.rows_below(view) <= policy.complete_below
+    metadata: dict[str, Any] = {"coverage": 1.0}
+    shard = None
+    if not is_whole:
+        lately = _compared_lately(asked, view, policy.shards)
+        part = next_shard(asked.frontier.views[view].tick, policy.shards, lately)
+        shard = (part, policy.shards)
+        covered = len({*lately, part})
+        metadata = {
+            "coverage": 1 / policy.shards,
+            "shard": part,
+            "shards": policy.shards,
+            "shards_compared_lately": covered,
+        }
+    found = asked.flow.check(view, shard=shard)
+    of = "" if shard is None else f" in shard {shard[0]} of {shard[1]}"
+    differing = f"{found.missing} rows are missing, {found.extra} are too many{of}"
+    return verdict(
+        asked.pipeline,
+        view,
+        NAME,
         passed=found.equal,
-        asset_key=asset_key(pipeline, found.view),
-        check_name=REPLAY_EQUALITY,
-        severity=AssetCheckSeverity.ERROR,
-        description=f"equal at tick {found.tick}" if found.equal else differing,
+        told=f"equal at tick {found.tick}{of}" if found.equal else differing,
         metadata={
             "tick": found.tick,
             "rows": found.rows,
             "missing": found.missing,
             "extra": found.extra,
             "differing_rows": MetadataValue.md(rows_table(found.sample) or "none"),
+            **metadata,
         },
     )
 
 
-def _not_ticked(pipeline: Pipeline, view: str) -> AssetCheckResult:
-    return AssetCheckResult(
-        passed=False,
-        asset_key=asset_key(pipeline, view),
-        check_name=REPLAY_EQUALITY,
-        severity=AssetCheckSeverity.WARN,
-        description="the view has no rows yet to compare: materialize it first",
-    )
+def next_shard(tick: int, shards: int, lately: set[int]) -> int:
+    """The tick's own shard, or the next one that was not compared lately."""
+    turn = [(tick + step) % shards for step in range(shards)]
+    return next((part for part in turn if part not in lately), turn[0])
+
+
+def _compared_lately(asked: Asked, view: str, shards: int) -> set[int]:
+    """The shards that the last checks of the view have compared; a whole round is never full."""
+    key = AssetCheckKey(asset_key(asked.pipeline, view), NAME)
+    # one more than a round has: the newest is the one that is being made
+    records = asked.instance.event_log_storage.get_asset_check_execution_history(key, limit=shards)
+    events = [record.event.dagster_event for record in records if record.event]
+    made = [
+        event.asset_check_evaluation_data.metadata.get("shard")
+        for event in events
+        if event and event.event_type == DagsterEventType.ASSET_CHECK_EVALUATION
+    ]
+    known = (part.value for part in made[: shards - 1] if isinstance(part, IntMetadataValue))
+    return {part for part in known if part is not None}

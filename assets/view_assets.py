@@ -1,4 +1,4 @@
-"""A pipeline's sources and views as assets; materializing any of the views is one tick."""
+"""A pipeline's views as assets; materializing any of them is one tick."""
 
 from collections.abc import Iterator
 
@@ -7,33 +7,31 @@ from dagster import (
     AssetMaterialization,
     AssetObservation,
     AssetsDefinition,
-    AssetSpec,
     DataVersion,
     MaterializeResult,
     multi_asset,
 )
 
 from ivm_core.api.frontier import read_frontier
-from ivm_core.api.view_file import read_header
+from tideview.assets.asset_specs import view_spec
 from tideview.assets.certificate_metadata import (
-    column_schema,
+    changed_rows,
+    rollout_metadata,
     source_metadata,
-    sql_blocks,
     view_metadata,
 )
-from tideview.assets.failures import told_in_our_words
-from tideview.assets.names import DATA_VERSION_TAG, asset_key, pool
+from tideview.assets.failures import RETRIES, told_in_our_words
+from tideview.assets.names import (
+    DATA_VERSION_TAG,
+    INPUT_VERSION_TAG,
+    asset_key,
+    pool,
+    source_data_version,
+)
+from tideview.assets.rollout import opened_for_a_tick
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
-from tideview.resources.pipeline_spec import Pipeline, SourceSpec, ViewSpec
-
-VIEW_KINDS = {"spark", "delta", "sql"}
-SOURCE_KINDS = {"delta"}
-
-
-def source_specs(pipeline: Pipeline) -> list[AssetSpec]:
-    """The sources: assets that others write and the flow follows."""
-    return [_source_spec(pipeline, source) for source in pipeline.sources]
+from tideview.resources.pipeline_spec import Pipeline
 
 
 def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
@@ -41,14 +39,15 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
 
     A run selects any of them: it makes one tick for the selection, which also advances the views
     that the selected ones read; the others keep their frontier. Views without changes are reported
-    with zero rows out and the data version they had.
+    with zero rows out and the data version they had. A view whose SQL has changed is altered first.
     """
 
     @multi_asset(
         name=f"{pipeline.name}_tick",
-        specs=[_view_spec(pipeline, view) for view in pipeline.views],
+        specs=[view_spec(pipeline, view) for view in pipeline.views],
         can_subset=True,
         pool=pool(pipeline),
+        retry_policy=RETRIES,
     )
     def tick(
         context: AssetExecutionContext, flows: FlowStore, spark: LocalSpark
@@ -58,56 +57,69 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             for view in pipeline.views
             if asset_key(pipeline, view.name) in context.selected_asset_keys
         ]
-        with told_in_our_words(), flows.open(pipeline, spark.spark_session) as flow:
+        with (
+            told_in_our_words(),
+            opened_for_a_tick(flows, pipeline, spark.session(pipeline.spark), selected) as (
+                flow,
+                rollout,
+            ),
+        ):
             summary = flow.tick(views=selected)
-            explained = {name: flow.explain(name) for name in summary.views}
-        frontier = read_frontier(flows.flow_path(pipeline))
-        context.log.info(
-            f"tick {summary.tick}: {summary.rows_in} rows in, {summary.rows_out} rows out, "
-            f"{len(summary.views)} views in {summary.duration_ms:,.0f} ms"
-        )
-        for note in summary.notes:
+            frontier = read_frontier(flows.flow_path(pipeline))
+            metadata = {}
+            for name in summary.views:
+                explained = flow.explain(name)
+                changed = changed_rows(flow, name, summary, explained.key)
+                seen = frontier.views[name]
+                metadata[name] = view_metadata(pipeline, name, summary, seen, explained, changed)
+        for name, report in rollout.altered.items():
+            context.log.info(str(report))
+            if name in metadata:
+                metadata[name] |= rollout_metadata(report)
+            for reader, rows in report.downstream.items():
+                if reader not in summary.views:
+                    swapped = {"tick": report.tick or 0, "rows_out": rows}
+                    tags = {DATA_VERSION_TAG: frontier.views[reader].digest}
+                    key = asset_key(pipeline, reader)
+                    context.log_event(AssetMaterialization(key, metadata=swapped, tags=tags))
+        context.log.info(str(summary))
+        for note in (*rollout.notes, *summary.notes):
             context.log.warning(note)
+
+        versions = frontier.views[selected[0]].versions
         for name, source in summary.sources.items():
-            seen = frontier.views[selected[0]].versions[name]
             context.log_event(
                 AssetObservation(
                     asset_key(pipeline, name),
                     metadata=source_metadata(source),
-                    tags={DATA_VERSION_TAG: f"{seen.table_id}@{seen.version}"},
+                    tags={DATA_VERSION_TAG: source_data_version(versions[name])},
                 )
             )
-        for name in (view.name for view in pipeline.views if view.name in summary.views):
-            key = asset_key(pipeline, name)
-            metadata = view_metadata(name, summary, frontier.views[name], explained[name])
-            digest = summary.views[name].state_digest
-            if name in selected:
-                yield MaterializeResult(key, metadata=metadata, data_version=DataVersion(digest))
+        for view in pipeline.views:
+            if view.name not in summary.views:
+                continue
+            key = asset_key(pipeline, view.name)
+            digest = summary.views[view.name].state_digest
+            # what the tick has read, which may be newer than what was known when the run began
+            read = {
+                f"{INPUT_VERSION_TAG}{asset_key(pipeline, name).to_user_string()}": (
+                    source_data_version(versions[name])
+                    if name in versions
+                    else frontier.views[name].digest
+                )
+                for name in view.reads
+            }
+            if view.name in selected:
+                yield MaterializeResult(
+                    asset_key=key,
+                    metadata=metadata[view.name],
+                    data_version=DataVersion(digest),
+                    tags=read,
+                )
             else:
                 tags = {DATA_VERSION_TAG: digest}
-                context.log_event(AssetMaterialization(key, metadata=metadata, tags=tags))
+                context.log_event(
+                    AssetMaterialization(key, metadata=metadata[view.name], tags=tags)
+                )
 
     return tick
-
-
-def _view_spec(pipeline: Pipeline, view: ViewSpec) -> AssetSpec:
-    return AssetSpec(
-        asset_key(pipeline, view.name),
-        deps=[asset_key(pipeline, read) for read in view.reads],
-        description="\n\n".join(
-            part for part in (read_header(view.sql).description, sql_blocks([view.sql])) if part
-        ),
-        group_name=pipeline.name,
-        code_version=view.fingerprint,
-        kinds=VIEW_KINDS,
-    )
-
-
-def _source_spec(pipeline: Pipeline, source: SourceSpec) -> AssetSpec:
-    return AssetSpec(
-        asset_key(pipeline, source.name),
-        description=source.description or None,
-        group_name=pipeline.name,
-        kinds=SOURCE_KINDS,
-        metadata={"dagster/column_schema": column_schema(source.schema.ddl)},
-    )

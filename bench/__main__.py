@@ -15,7 +15,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import change, checkpoints, dedup, fixed, hydration, long_run
+from bench import (
+    change,
+    checkpoints,
+    dagster_load,
+    dagster_run,
+    dedup,
+    durability,
+    fixed,
+    hydration,
+    long_run,
+)
 from bench.dataset import Datasets
 from bench.machine import describe, start_spark
 from bench.measure import STARTED, Plan, Section, progress
@@ -28,7 +38,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RESULTS = Path(__file__).parent / "results"
-PROGRAMS = ("fixed", "change", "hydration", "long", "checkpoints", "dedup", "tpch")
+PROGRAMS = (
+    "fixed",
+    "change",
+    "hydration",
+    "long",
+    "checkpoints",
+    "durability",
+    "dedup",
+    "dagster-load",
+    "dagster-run",
+    "tpch",
+)
 FULL = Plan(rows=(100_000, 1_000_000, 10_000_000))
 QUICK = Plan(rows=(100_000, 1_000_000), repeats=3, ticks=80, scale=0.1)
 
@@ -78,7 +99,10 @@ def _run(name: str, datasets: Datasets, folder: Path, plan: Plan) -> Section:
         "hydration": lambda: hydration.run(spark, datasets, plan),
         "long": lambda: long_run.run(spark, datasets, plan),
         "checkpoints": lambda: checkpoints.run(spark, datasets, plan),
+        "durability": lambda: durability.run(spark, datasets, plan),
         "dedup": lambda: dedup.run(spark, folder / "dedup", plan),
+        "dagster-load": lambda: dagster_load.run(folder / "dagster-load", plan),
+        "dagster-run": lambda: dagster_run.run(spark, folder / "dagster-run", plan),
         "tpch": lambda: tpch.run(spark, folder / "tpch", plan),
     }
     try:

@@ -70,6 +70,8 @@ class StageProgram:
     state_keys: Schema | None = None
     """Group keys as the state trace stores them."""
     accumulators: tuple[Accumulator, ...] = ()
+    rules: Rules | None = None
+    """How a view that reads itself, or is read by what it reads, derives its rows."""
 
     @cached_property
     def extent(self) -> Extent | None:
@@ -95,8 +97,11 @@ class ViewProgram:
     """What Spark said of inner nodes: DDL by the fingerprint of a node."""
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """Statements that were rendered before and what stages reach, by what they were made for."""
-    rules: Rules | None = None
-    """How a view that reads itself, or is read by what it reads, derives its rows."""
+
+    @property
+    def rules(self) -> Rules | None:
+        """The rules of a recursive view."""
+        return self.stages[-1].rules
 
     @property
     def schema(self) -> Schema:
@@ -238,7 +243,9 @@ def recursive_program(
     rules = found.rules
     body = rules.branches[0] if len(rules.branches) == 1 else UnionAll(rules.branches)
     stages = (*found.stages, Stage(name, body, None, keeps_rows=True))
-    return replace(_program(name, sql, plan, stages, catalog, types), rules=rules)
+    program = _program(name, sql, plan, stages, catalog, types)
+    last = replace(program.stages[-1], rules=rules)
+    return replace(program, stages=(*program.stages[:-1], last))
 
 
 def shared_program(

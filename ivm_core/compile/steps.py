@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.program import stage_catalog
 from ivm_core.compile.reach import ReachFinder
+from ivm_core.compile.recursive_steps import DERIVED_AGAIN, reaches
 from ivm_core.compile.stages import as_aggregate, is_extremal
 from ivm_core.compile.verdicts import IN_FULL, RECOMPUTED, label_of, verdict_of
 from ivm_core.plan.nodes import CLOCKS, Aggregate, Distinct, Match, SetOperation
@@ -68,6 +69,12 @@ class Obstacle:
 
 def reads_of(stage: StageProgram, catalog: Mapping[str, Schema]) -> tuple[Read, ...]:
     """What a step reads when all its inputs change; `catalog` has its inner relations."""
+    if stage.rules is not None:
+        terms, again = reaches(stage.rules, catalog)
+        relations = sorted(stage.rules.relations - set(CLOCKS))
+        later = [_read(name, again, DERIVED_AGAIN) for name in relations]
+        first = [_read(name, terms, "") for name in relations]
+        return (*first, *(each for each in later if each.how != CHANGE))
     body, top = stage.stage.body, stage.stage.top
     dirty = frozenset(body.relations)
     names = sorted(dirty - set(CLOCKS))

@@ -145,9 +145,12 @@ class Engine:
         other.functions = Functions(self.functions.python, other.history.functions)
         return other
 
-    def close(self) -> None:
+    def close(self, *, spark_is_lost: bool = False) -> None:
         """Let other writers in; a Spark session that was given stays as it is."""
         self._side_by_side.close()
+        if self._gears is not None and not spark_is_lost:
+            self._gears.close()
+        self._gears = None
         self._lock.release()
         self._epoch = None
 
@@ -428,7 +431,7 @@ class Engine:
             if staging.has_written:
                 self._epoch_is_spent()
             if self._has_lost_spark(error):
-                self.close()
+                self.close(spark_is_lost=True)
                 raise SparkLost(f"Spark ended before tick {tick} began: {error}") from error
             if isinstance(error, OSError):
                 raise unwritten(error, self.layout.root) from error
@@ -556,7 +559,7 @@ class Engine:
         except Exception as error:
             told = unforeseen(error, self.layout.root)
             if self._has_lost_spark(error):
-                self.close()
+                self.close(spark_is_lost=True)
                 told = SparkLost(f"Spark ended in the middle of tick {tick}: {error}")
             elif not (recovered and isinstance(told, WriteFailed)):
                 self._abort(tick, error)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import stage_catalog
+from ivm_core.compile.recursive_steps import label_of_rules, verdict_of_rules
 from ivm_core.compile.steps import FULL, extents_by_node, reads_of, steps_by_node
 from ivm_core.compile.verdicts import IN_FULL, Verdict, keys_of, label_of, verdict_of, worst
 from ivm_core.engine.explanation import (
@@ -19,10 +20,12 @@ from ivm_core.engine.explanation import (
 from ivm_core.engine.normalised import normalised_sql
 from ivm_core.engine.requiring import costs_more
 from ivm_core.engine.stage_run import parts_of, statements_of
+from ivm_core.operators.fixpoint import FixpointStatements
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import text_of
 from ivm_core.plan.lineage import column_origins
 from ivm_core.plan.nodes import Kept, Scan
+from ivm_core.plan.recursion import BAG, SET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
     from ivm_core.model.schema import Schema
     from ivm_core.plan.nodes import Node
+    from ivm_core.plan.recursion import Rules
 
 UNNAMED = "this query"
 """What SQL is called that is explained without being registered: no view can have the name."""
@@ -58,7 +62,8 @@ def explain_draft(engine: Engine, name: str, sql: str, require: str = "") -> Exp
 
 
 def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
-    below = engine.catalog.below(program.name)
+    inner = [engine.catalog.program(name) for name in _inner(engine, program.name)]
+    below = [*engine.catalog.below(program.name), *inner]
     schemas = engine.catalog.relations()
     costs = _costs(engine, program.name)
     catalog = stage_catalog(program, schemas, below)
@@ -67,7 +72,7 @@ def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
         for each in (*below, program)
         for stage in each.stages
     )
-    tree = _Tree(program, below, steps).node(program.plan, 0)
+    tree = _Tree(program, below, steps).root(program)
     reasons = costs_more(program, schemas, below)
     return Explanation(
         view=program.name,
@@ -84,6 +89,12 @@ def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:
     )
 
 
+def _inner(engine: Engine, name: str) -> list[str]:
+    """The recursive expressions of a view's text, as the views that they are, inputs first."""
+    recursions = set(engine.catalog.definition(name).recursions.values())
+    return [each for each in engine.catalog.schedule([name]) if each in recursions]
+
+
 class _Tree:
     """The plan with what is known of each node; one that is read in several places once."""
 
@@ -95,6 +106,27 @@ class _Tree:
         self._extents = extents_by_node(program, below)
         self._shown: set[int] = set()
         self._reads = [read for each in steps for read in each.reads]
+        self._inner = {each.name: each for each in below if each.rules is not None}
+
+    def root(self, program: ViewProgram, depth: int = 0) -> ExplainedNode:
+        """The view's whole plan; of a recursive one its rules."""
+        if program.rules is None:
+            return self.node(program.plan, depth)
+        verdict = verdict_of_rules(program.rules)
+        step = self._steps[program.name]
+        return ExplainedNode(
+            node=label_of_rules(program.rules),
+            verdict=verdict.verdict,
+            reason=verdict.reason,
+            keys=program.rules.keys,
+            steps=(program.name,),
+            state=step.state,
+            reads=step.reads,
+            last=(f"{step.step}: {step.last}",) if step.last else (),
+            shared_with=(),
+            depth=depth,
+            inputs=tuple(self.node(each, depth + 1) for each in program.rules.branches),
+        )
 
     def node(self, node: Node, depth: int) -> ExplainedNode:
         is_again = id(node) in self._shown and bool(node.inputs)
@@ -108,6 +140,8 @@ class _Tree:
             full = next((each for each in reads if each.how == FULL), None)
             if full is not None:
                 verdict = Verdict(IN_FULL, full.reason)
+        inner = self._inner.pop(node.relation, None) if isinstance(node, Scan) else None
+        below = [] if inner is None else [self.root(inner, depth + 1)]
         return ExplainedNode(
             node=f"{label_of(node)}, as above" if is_again else label_of(node),
             verdict=verdict.verdict,
@@ -119,7 +153,9 @@ class _Tree:
             last=tuple(f"{step.step}: {step.last}" for step in steps if step.last),
             shared_with=tuple(dict.fromkeys(view for step in steps for view in step.shared_with)),
             depth=depth,
-            inputs=() if is_again else tuple(self.node(each, depth + 1) for each in node.inputs),
+            inputs=()
+            if is_again
+            else (*below, *(self.node(each, depth + 1) for each in node.inputs)),
         )
 
 
@@ -132,12 +168,11 @@ def _step(
 ) -> Step:
     """A step of a view, or of a node that it shares."""
     relation = stage.stage.relation
-    top = stage.stage.top
     dirty = frozenset(stage.stage.body.relations)
     lowering = Lowering(catalog, program.stage_types, dirty)
     return Step(
         step=relation,
-        node="the view's rows" if top is None else label_of(top),
+        node=_what(stage),
         keys=stage.stage.keys,
         state=tuple(_kept(engine, stage)),
         reads=reads_of(stage, catalog),
@@ -145,6 +180,12 @@ def _step(
         statements=tuple(_statements(stage, lowering)),
         shared_with=tuple(each for each in engine.catalog.sharers(program.name) if each != view),
     )
+
+
+def _what(stage: StageProgram) -> str:
+    if stage.rules is not None:
+        return label_of_rules(stage.rules)
+    return "the view's rows" if stage.stage.top is None else label_of(stage.stage.top)
 
 
 def _kept(engine: Engine, stage: StageProgram) -> list[KeptTrace]:
@@ -165,6 +206,8 @@ def _kept(engine: Engine, stage: StageProgram) -> list[KeptTrace]:
 
 def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     body = stage.stage.body
+    if stage.rules is not None:
+        return _of_rules(stage.rules, lowering)
     if stage.stage.aggregate is None:
         if stage.stage.top is None or isinstance(stage.stage.top, Kept):
             query = lowering.render(body, Form.DELTA)
@@ -175,6 +218,18 @@ def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     fold = aggregate.fold(Form.DELTA, lowering, lowering.types(body))
     rows = aggregate.rows(with_old=True, with_redone=False, only_changed=False)
     found = [fold, rows]
+    return [text_of(query, pretty=True) for query in found if query is not None]
+
+
+def _of_rules(rules: Rules, lowering: Lowering) -> list[str]:
+    """One iteration's statement for new rows of each relation, and what derives rows again."""
+    made = FixpointStatements(rules, lowering)
+    names = dict.fromkeys(term.relation for term in rules.terms)
+    found = [
+        made.derived([term.plan for term in rules.terms if term.relation == name]) for name in names
+    ]
+    if rules.fold != BAG:
+        found.append(made.derivable(by_key=rules.fold != SET))
     return [text_of(query, pretty=True) for query in found if query is not None]
 
 

@@ -12,14 +12,15 @@ import logging
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from ivm_core.engine.local_spark import ends_at_exit
 from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.digest import Digest
 from ivm_core.model.names import quote
@@ -334,6 +335,12 @@ class Gears:
         with ThreadPoolExecutor(1) as fresh:
             return fresh.submit(ask).result()
 
+    def close(self) -> None:
+        """Give back sessions of our own, where that leaves the given one as it is: over Connect."""
+        for session in self._sessions if _is_remote(self.spark) else ():
+            with suppress(Exception):  # a server that is gone has given them back already
+                session.stop()
+
     def release(self) -> None:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
         for hand in self._hands.values():
@@ -405,10 +412,23 @@ def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    session = spark.newSession()
+    session = _clone(spark) if _is_remote(spark) else spark.newSession()
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect, which has clones instead of new sessions."""
+    return not hasattr(spark, "newSession")
+
+
+def _clone(spark: Any) -> SparkSession:
+    """Of a session of Spark Connect, which knows no new ones: it copies temporary views too."""
+    _ = spark.version  # a server clones what has asked it something
+    session = spark.cloneSession()
+    session.release_session_on_close = True  # pyspark 4.2 forgets it in clones, and can't end them
+    return ends_at_exit(session)
 
 
 __all__ = ["AnalysisException", "FrameRows", "Gears", "LocalRows", "Rows", "StoredRows", "Written"]

@@ -7,20 +7,25 @@ import shutil
 import sys
 import tempfile
 from atexit import register
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import ref
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ivm_core.engine.class_archive import ClassArchive
 from ivm_core.engine.delta_jars import delta_jars, spark_home
 from ivm_core.engine.java_home import INSTALL_JAVA, inspect_java
 from ivm_core.engine.project_cache import cache_folder
-from ivm_core.model.errors import UserError
+from ivm_core.model.errors import SparkLost, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+REMOTE_VARIABLE = "SPARK_REMOTE"
+MODE_VARIABLE = "SPARK_CONNECT_MODE_ENABLED"
 MEMORY_VARIABLE = "TIDEVIEW_DRIVER_MEMORY"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -56,7 +61,7 @@ def local_spark(
     fast_start: bool = True,
     extra: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return the active Spark session, else start a local one with Delta.
+    """Return the active Spark session, else that of `SPARK_REMOTE`, else start a local one.
 
     `fast_start` keeps the JVM's compiler at its first level: right for tests and short runs, slower
     for large scans. `memory` is the driver's heap (else `TIDEVIEW_DRIVER_MEMORY`, else half of the
@@ -66,12 +71,53 @@ def local_spark(
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    remote = os.environ.get(REMOTE_VARIABLE)
+    if remote:
+        return remote_spark(remote, extra)
     settings = _settings(app_name, cores, memory, fast_start) | dict(extra or {})
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def remote_spark(url: str, extra: Mapping[str, str] | None = None) -> SparkSession:
+    """The session of a Spark Connect server, one a process; `SparkLost` where nobody answers.
+
+    The server has Delta's jars and extension; `extra` are settings of the session.
+    """
+    mode = os.environ.get(MODE_VARIABLE)
+    fix = f"start it, or correct {REMOTE_VARIABLE} or spark.remote"
+    try:
+        session = ends_at_exit(SparkSession.Builder().remote(url).getOrCreate())
+        _ = session.version  # the first thing that asks the server
+        for name, value in (extra or {}).items():
+            session.conf.set(name, value)
+        return session
+    except Exception as error:
+        # pyspark has turned all of the process to Connect; a local Spark is still possible
+        os.environ.pop(MODE_VARIABLE) if mode is None else os.environ.update({MODE_VARIABLE: mode})
+        what = f"refuses: {error}" if isinstance(error, PySparkException) else "doesn't answer"
+        where = url.partition(";")[0]  # what follows may be a token
+        raise SparkLost(f"the Spark Connect server {what}", where, fix) from error
+
+
+def ends_at_exit(session: SparkSession) -> SparkSession:
+    """A session of Spark Connect that is let go before Python ends.
+
+    Its own end comes when the threads are gone that would close the channel, and waits for them.
+    """
+    known = ref(session)
+
+    def end() -> None:
+        left = known()
+        if left is not None:
+            with suppress(Exception):  # the server may be gone, and so may we
+                left.stop()
+
+    register(end)
+    return session
 
 
 def spark_class_archive() -> ClassArchive:

@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 
 
 def normalised_sql(engine: Engine, program: ViewProgram) -> str:
-    """What the view means."""
-    lowering = Lowering(engine.catalog.schemas(), program.column_types)
-    query = lowering.render(program.plan, Form.PLAIN)
+    """What the view means; recursive expressions of its text stand in front again."""
+    query = _plain(engine, program)
     if query is None:
         return ""
+    recursions = engine.catalog.definition(program.name).recursions.values()
+    inner = [name for name in engine.catalog.schedule([program.name]) if name in recursions]
+    if inner:
+        ctes = [_expression(engine, engine.catalog.program(name)) for name in inner]
+        query.set("with_", exp.With(expressions=ctes, recursive=True))
     state = engine.history.states.get(program.name)
     time = engine.history.time_at(state.upto) if state is not None else None
     for table in list(query.find_all(exp.Table)):
@@ -37,6 +41,18 @@ def normalised_sql(engine: Engine, program: ViewProgram) -> str:
             alias = table.alias or table.name
             table.replace(_clock(table.name, time).subquery(exp.to_identifier(alias, quoted=True)))
     return text_of(as_people_write_it(query), pretty=True)
+
+
+def _plain(engine: Engine, program: ViewProgram) -> exp.Query | None:
+    lowering = Lowering(engine.catalog.schemas(), program.column_types)
+    return lowering.render(program.plan, Form.PLAIN)
+
+
+def _expression(engine: Engine, program: ViewProgram) -> exp.CTE:
+    """A recursive expression under the name of the relation that it has become."""
+    columns = [exp.to_identifier(name, quoted=True) for name in program.schema.names]
+    alias = exp.TableAlias(this=exp.to_identifier(program.name, quoted=True), columns=columns)
+    return exp.CTE(this=_plain(engine, program), alias=alias)
 
 
 def _clock(relation: str, time: datetime | None) -> exp.Select:

@@ -37,6 +37,11 @@ def masked(text: str) -> str:
     return text
 
 
+def harmless(error: BaseException) -> BaseException | None:
+    """The error, to be shown as the cause of another one; None for one that repeats a secret."""
+    return error if masked(str(error)) == str(error) else None
+
+
 class _Masking(logging.Filter):
     """Puts records together at once, without secrets, tracebacks too."""
 

@@ -16,7 +16,8 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs as arrow_fs
 
 from ivm_core.model.errors import UserError
-from ivm_core.model.secrets import keep_secret
+from ivm_core.model.secrets import harmless, keep_secret
+from ivm_core.store.syncing import sync_folder, sync_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,7 +124,7 @@ class Location:
             raise UserError(
                 f"{self._target} can't be opened: {error}",
                 fix="give a directory, or the URI of an object store such as s3://bucket/path",
-            ) from error
+            ) from harmless(error)
 
     def exists(self, relative: str = "") -> bool:
         """Whether there is a file or directory."""
@@ -132,8 +133,18 @@ class Location:
         if not relative:
             return bool(self.list())
         self.resolve(relative)
-        found = self.fs.get_file_info(relative)
+        try:
+            found = self.fs.get_file_info(relative)
+        except (OSError, DeltaError) as error:
+            raise self._unreachable(error) from harmless(error)
         return bool(found.type != arrow_fs.FileType.NotFound)
+
+    def _unreachable(self, error: Exception) -> UserError:
+        return UserError(
+            f"{self._target} can't be reached: {error}",
+            where=self._target,
+            fix="give a local path, or a URI of a store that is reachable from here",
+        )
 
     def list(self, relative: str = "", recursive: bool = False) -> list[Entry]:
         """What is below, sorted by path; nothing where there is no such directory."""
@@ -143,11 +154,7 @@ class Location:
         try:
             found = self.fs.get_file_info(selector)
         except (OSError, DeltaError) as error:
-            raise UserError(
-                f"{self._target} can't be reached: {error}",
-                where=self._target,
-                fix="give a local path, or a URI of a store that is reachable from here",
-            ) from error
+            raise self._unreachable(error) from harmless(error)
         entries = [
             Entry(
                 each.path,
@@ -178,6 +185,10 @@ class Location:
         try:
             with self.open_output(relative) as stream:
                 yield stream
+                if self.is_local:
+                    sync_stream(cast("BinaryIO", stream))
+            if self.is_local:
+                sync_folder(os.path.dirname(self.resolve(relative)))
         except OSError:
             with suppress(OSError):
                 self.delete(relative)

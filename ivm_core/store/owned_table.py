@@ -26,7 +26,7 @@ from deltalake.transaction import (
 )
 
 from ivm_core.model.errors import CorruptStore, IvmError
-from ivm_core.model.secrets import logger
+from ivm_core.model.secrets import harmless, logger, masked
 from ivm_core.store.delta_actions import (
     LOG,
     DataFile,
@@ -36,6 +36,7 @@ from ivm_core.store.delta_actions import (
     version_file,
 )
 from ivm_core.store.faults import fault_point
+from ivm_core.store.syncing import sync_folder, sync_stream
 from ivm_core.store.table_description import described, with_columns
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class OwnedTable:
             )
         except DeltaError as error:
             if not cls.is_there(location):
-                raise OSError(errno.EIO, f"a table can't be made: {error}", location.uri) from error
+                what = masked(f"a table can't be made: {error}")
+                raise OSError(errno.EIO, what, location.uri) from harmless(error)
             raise VersionTaken(f"there is a table at {location.uri}") from error
         fault_point("after:table.create")
         return cls(location, table)
@@ -232,9 +234,8 @@ class OwnedTable:
                 table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
         except (CommitFailedError, DeltaError) as error:
             if _open(self.location).version() == table.version():
-                raise OSError(
-                    errno.EIO, f"columns can't be added: {error}", self.location.uri
-                ) from error
+                what = masked(f"columns can't be added: {error}")
+                raise OSError(errno.EIO, what, self.location.uri) from harmless(error)
             raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
         fault_point("after:table.columns")
         self._load(_open(self.location))
@@ -283,8 +284,10 @@ class OwnedTable:
         try:
             with open(draft, "w", encoding="utf-8") as stream:
                 stream.write(commit_text(add, remove, data_change, note, head))
+                sync_stream(stream)
             fault_point("after:table.draft")
             os.link(draft, final)
+            sync_folder(os.path.dirname(final))
         except FileExistsError as error:
             raise VersionTaken(f"version {self.version + 1} of {self.location.uri}") from error
         except OSError as error:
@@ -348,7 +351,8 @@ def _open(location: Location) -> DeltaTable:
     except TableNotFoundError as error:
         raise NoTable(f"there is no Delta table at {location.uri}") from error
     except (DeltaError, OSError, ValueError) as error:
-        raise CorruptStore(f"the Delta table at {location.uri} can't be read: {error}") from error
+        what = f"the Delta table at {location.uri} can't be read: {error}"
+        raise CorruptStore(what) from harmless(error)
 
 
 def schema_of_json(text: str) -> pa.Schema:

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from ivm_core.model.errors import HistoryLost, UserError
 from ivm_core.model.names import quote
+from ivm_core.model.secrets import harmless
 from ivm_core.operators.arrow_types import arrow_schema, from_spark
 from ivm_core.store.followed_log import (
     CHANGE_FEED,
@@ -259,11 +260,11 @@ class TableVersions:
             if version is None:
                 raise UserError(
                     f"the Delta table at {self.location.uri} can't be read: {error}"
-                ) from error
+                ) from harmless(error)
             raise HistoryLost(
                 f"version {version} of the table can't be read any more: {_plain(error)}",
                 self.location.uri,
-            ) from error
+            ) from harmless(error)
 
     def guarded(self, read: Callable[[], _T], version: int) -> _T:
         """What `read` gives; `HistoryLost` where files of the version are gone."""

@@ -19,6 +19,7 @@ from ivm_core.model.names import TICK
 from ivm_core.store.faults import fault_point
 from ivm_core.store.owned_table import NoTable, OwnedTable, VersionTaken
 from ivm_core.store.parquet_scan import ParquetScan
+from ivm_core.store.syncing import sync_file
 from ivm_core.store.trace_files import Committed, TraceFile, parse_name, tick_name
 from ivm_core.store.trace_writing import conform, nullable, read_footer, with_tick, write_file
 
@@ -133,6 +134,8 @@ class Trace:
         self._check_first(tick, epoch)
         files = self.spark_files(tick_name(tick, epoch, "spark"))
         if files:
+            for file in files if self.location.is_local else ():
+                sync_file(self.location.resolve(file.path))
             fault_point("before:trace.adopt")
             self._commit(files)
             fault_point("after:trace.adopt")

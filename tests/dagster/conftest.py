@@ -1,4 +1,4 @@
-"""A pipeline of three small views, and a store in a temporary folder."""
+"""A pipeline of three small views, a store in a temporary folder, and runs of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from dagster import DagsterInstance, Definitions, in_process_executor
 
+from tests.dagster.running import Run
 from tideview.assets.pipeline_definitions import pipeline_definitions
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideview.resources.inbox import Inbox
-    from tideview.resources.pipeline_folder import Pipeline
+    from tideview.resources.pipeline_spec import Pipeline
 
 DECLARATION = """
 name: till
@@ -39,11 +40,20 @@ VIEWS = {
 
 
 def write_pipeline(folder: Path, declaration: str, views: dict[str, str]) -> Path:
-    (folder / "views").mkdir(parents=True)
+    (folder / "views").mkdir(parents=True, exist_ok=True)
     (folder / "pipeline.yaml").write_text(declaration)
     for name, sql in views.items():
         (folder / "views" / f"{name}.sql").write_text(sql)
     return folder
+
+
+def definitions_of(pipeline: Pipeline, flows: FlowStore) -> Definitions:
+    return Definitions.merge(
+        pipeline_definitions(pipeline),
+        Definitions(
+            resources={"flows": flows, "spark": LocalSpark()}, executor=in_process_executor
+        ),
+    )
 
 
 @pytest.fixture
@@ -69,15 +79,15 @@ def inboxes(pipeline: Pipeline, flows: FlowStore) -> dict[str, Inbox]:
 
 @pytest.fixture
 def defs(pipeline: Pipeline, flows: FlowStore) -> Definitions:
-    return Definitions.merge(
-        pipeline_definitions(pipeline),
-        Definitions(
-            resources={"flows": flows, "spark": LocalSpark()}, executor=in_process_executor
-        ),
-    )
+    return definitions_of(pipeline, flows)
 
 
 @pytest.fixture
 def instance() -> Iterator[DagsterInstance]:
     with DagsterInstance.ephemeral() as made:
         yield made
+
+
+@pytest.fixture
+def run(defs: Definitions, instance: DagsterInstance) -> Run:
+    return Run(defs, instance)

@@ -11,12 +11,17 @@ if TYPE_CHECKING:
     from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 SENSOR = "till_sources"
+RETENTION = "till_retention"
 
 
-def evaluate(defs: Definitions, instance: DagsterInstance) -> SensorExecutionData:
-    sensor = defs.resolve_sensor_def(SENSOR)
+def evaluate(
+    defs: Definitions, instance: DagsterInstance, name: str = SENSOR, cursor: str | None = None
+) -> SensorExecutionData:
+    sensor = defs.resolve_sensor_def(name)
     given = {key: (defs.resources or {})[key] for key in sensor.required_resource_keys}
-    with build_sensor_context(instance, definitions=defs, resources=given) as context:
+    with build_sensor_context(
+        instance, definitions=defs, resources=given, cursor=cursor
+    ) as context:
         return sensor.evaluate_tick(context)
 
 

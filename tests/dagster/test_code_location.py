@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from dagster import AssetKey, DagsterInstance
+from dagster import AssetKey, BackfillPolicy, DagsterInstance
 
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
 from tideview.assets.view_assets import tick_assets
@@ -81,7 +81,8 @@ def test_assets_come_from_the_sql(defs: Definitions) -> None:
     graph = defs.resolve_asset_graph()
     sources = {AssetKey(["till", name]) for name in ("sales", "cities")}
     views = {AssetKey(["till", name]) for name in VIEWS}
-    assert graph.get_all_asset_keys() == sources | views
+    replay = AssetKey(["till", "history", "replay"])
+    assert graph.get_all_asset_keys() == sources | views | {replay}
     assert graph.external_asset_keys == sources
     totals, big = (graph.get(AssetKey(["till", name])) for name in ("totals", "big"))
     assert totals.parent_keys == {AssetKey(["till", "sales"])}
@@ -91,7 +92,12 @@ def test_assets_come_from_the_sql(defs: Definitions) -> None:
     assert totals.description is not None
     assert totals.description.startswith("What each has spent.")
     assert "```sql" in totals.description
-    assert {key.asset_key for key in graph.asset_check_keys} == views
+    assert {key.asset_key for key in graph.asset_check_keys} == views | {replay}
+    assert graph.get(replay).partitions_def is not None
+    assert graph.get(replay).backfill_policy == BackfillPolicy.single_run()
+    assert totals.partitions_def is None
+    assert totals.pools == {"tideview_till"}
+    assert totals.metadata["dagster/table_name"] == "till.totals"
 
 
 def test_code_versions_follow_the_meaning_of_the_sql(tmp_path: Path) -> None:
@@ -103,6 +109,14 @@ def test_code_versions_follow_the_meaning_of_the_sql(tmp_path: Path) -> None:
     first = versions("first", DECLARATION)
     reworded = "-- Large.\nselect customer,\n  total\nfrom TOTALS where total >= 10"
     assert versions("cosmetic", DECLARATION, big=reworded) == first
+    aliased = (
+        "WITH t AS (SELECT x.customer, x.total FROM totals x) SELECT * FROM t WHERE total >= 10"
+    )
+    assert versions("aliased", DECLARATION, big=aliased) == first
+    renamed = versions(
+        "renamed", DECLARATION, big=VIEWS["big"].replace("total FROM", "total t FROM")
+    )
+    assert renamed["big"] != first["big"]
     stricter = versions("stricter", DECLARATION, big=VIEWS["big"].replace("10", "11"))
     assert stricter["big"] != first["big"]
     assert stricter["totals"] == first["totals"]

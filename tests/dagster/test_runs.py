@@ -5,74 +5,42 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from dagster import AssetKey, DagsterEventType, Failure
+from dagster import AssetKey, DagsterEventType, RetryPolicy, TableColumnDep
+from dagster._core.definitions.data_version import (
+    CachingStaleStatusResolver,
+    StaleStatus,
+)
+from dagster._core.loader import LoadingContextForTest
 
 from ivm_core import IncrementalFlow
 from ivm_core.api.frontier import read_frontier
+from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
+from tests.dagster.running import Run, checks, materialized, observed, value
 from tests.dagster.sensing import reason, request
+from tideview.assets import view_assets
+from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dagster import (
-        AssetCheckEvaluation,
-        AssetMaterialization,
-        DagsterInstance,
-        Definitions,
-        ExecuteInProcessResult,
-    )
-    from pyspark.sql import SparkSession
+    from dagster import DagsterEvent, DagsterInstance, Definitions, ExecuteInProcessResult
 
     from tideview.resources.flow_store import FlowStore
     from tideview.resources.inbox import Inbox
-    from tideview.resources.pipeline_folder import Pipeline
+    from tideview.resources.pipeline_spec import Pipeline
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-
-@pytest.fixture
-def run(defs: Definitions, instance: DagsterInstance) -> Run:
-    return Run(defs, instance)
-
-
-class Run:
-    """Executes the pipeline's job, all of it or a selection."""
-
-    def __init__(self, defs: Definitions, instance: DagsterInstance) -> None:
-        self._job = defs.resolve_job_def("till_job")
-        self._instance = instance
-
-    def __call__(
-        self, *views: str, raises: bool = True, tags: dict[str, str] | None = None
-    ) -> ExecuteInProcessResult:
-        selection = [AssetKey(["till", view]) for view in views] or None
-        return self._job.execute_in_process(
-            instance=self._instance, asset_selection=selection, raise_on_error=raises, tags=tags
-        )
-
-
-def materialized(result: ExecuteInProcessResult) -> dict[str, AssetMaterialization]:
-    found = {}
-    for event in result.all_events:
-        if event.event_type == DagsterEventType.ASSET_MATERIALIZATION:
-            materialization = event.step_materialization_data.materialization
-            found[materialization.asset_key.path[-1]] = materialization
-    return found
-
-
-def value(materialization: AssetMaterialization, key: str) -> object:
-    return materialization.metadata[key].value
-
-
-def checks(result: ExecuteInProcessResult) -> dict[str, AssetCheckEvaluation]:
-    return {each.asset_key.path[-1]: each for each in result.get_asset_check_evaluations()}
+IVM_CHECKS = {"determinism", "replay_equality", "certificate_chain"}
 
 
 def test_a_selection_is_one_tick_with_its_certificate(
-    run: Run, flows: FlowStore, pipeline: Pipeline, inboxes: dict[str, Inbox]
+    run: Run,
+    defs: Definitions,
+    instance: DagsterInstance,
+    flows: FlowStore,
+    pipeline: Pipeline,
+    inboxes: dict[str, Inbox],
 ) -> None:
     everything = run()
     assert everything.success
@@ -80,14 +48,10 @@ def test_a_selection_is_one_tick_with_its_certificate(
     assert set(first) == {"totals", "big", "places"}
     assert {value(each, "tick") for each in first.values()} == {1}
     assert all(check.passed for check in checks(everything).values())
-    assert set(checks(everything)) == set(first)
-    observed = {
-        event.asset_key.path[-1]: event.asset_observation_data.asset_observation
-        for event in everything.all_events
-        if event.event_type == DagsterEventType.ASSET_OBSERVATION and event.asset_key
-    }
-    assert observed["sales"].metadata["rows_in"].value == 2
-    assert str(observed["sales"].data_version).endswith(f"@{inboxes['sales'].version.version}")
+    assert set(checks(everything)) == {(view, name) for view in first for name in IVM_CHECKS}
+    assert observed(everything)["sales"].metadata["rows_in"].value == 2
+    seen = str(observed(everything)["sales"].data_version)
+    assert seen.endswith(f"@{inboxes['sales'].version.version}")
 
     inboxes["sales"].append([(3, "ada", Decimal("4.00")), (4, "cleo", Decimal("1.00"))])
     inboxes["cities"].append([("cleo", "Porto")])
@@ -95,17 +59,24 @@ def test_a_selection_is_one_tick_with_its_certificate(
     assert selected.success
     second = materialized(selected)
     assert set(second) == {"totals", "big"}  # what it reads was advanced too, and says so
-    assert set(checks(selected)) == {"big"}
+    assert set(checks(selected)) == {("big", name) for name in IVM_CHECKS}
     totals, big = second["totals"], second["big"]
-    assert {key: value(totals, key) for key in ("tick", "rows_out", "deletions", "rows")} == {
+    numbers = ("tick", "rows_in", "rows_out", "deletions", "rows", "rows_inserted", "rows_updated")
+    assert {key: value(totals, key) for key in numbers} == {
         "tick": 2,
+        "rows_in": 2,
         "rows_out": 3,
         "deletions": 1,
         "rows": 3,
+        "rows_inserted": 1,
+        "rows_updated": 1,
     }
+    assert value(totals, "rows_deleted") == 0
+    assert value(totals, "state_rows") > 0  # type: ignore[operator]
     assert value(big, "rows_out") == 1
     assert value(big, "dagster/row_count") == 1
-    assert isinstance(value(big, "duration_ms"), float)
+    for timed in ("duration_ms", "phase_prepare_ms", "phase_evaluate_ms", "phase_commit_ms"):
+        assert isinstance(value(big, timed), float)
     assert value(big, "frontier") == {
         name: inbox.version.version for name, inbox in inboxes.items()
     }
@@ -115,8 +86,14 @@ def test_a_selection_is_one_tick_with_its_certificate(
         ("total", "DECIMAL(22,2)"),
         ("n", "BIGINT"),
     ]
+    lineage = totals.metadata["dagster/column_lineage"].value.deps_by_column
+    assert lineage["total"] == [TableColumnDep(AssetKey(["till", "sales"]), "amount")]
+    assert lineage["n"] == []
+    of_big = big.metadata["dagster/column_lineage"].value.deps_by_column
+    assert of_big["total"] == [TableColumnDep(AssetKey(["till", "totals"]), "total")]
     assert "totals" in str(value(totals, "ways"))
     assert "```sql" in str(value(totals, "compiled_sql"))
+    assert "| cleo | 1.00 | 1 | 1 |" in str(value(totals, "changed_rows"))
     frontier = read_frontier(flows.flow_path(pipeline))
     assert {name: view.tick for name, view in frontier.views.items()} == {
         "totals": 2,
@@ -126,80 +103,127 @@ def test_a_selection_is_one_tick_with_its_certificate(
     assert value(big, "digest") == frontier.views["big"].digest
     assert big.tags is not None
     assert big.tags["dagster/data_version"] == frontier.views["big"].digest
+    assert statuses(defs, instance) == {
+        "totals": StaleStatus.FRESH,
+        "big": StaleStatus.FRESH,
+        "places": StaleStatus.STALE,  # it has not seen the newest cities
+    }
+
+
+def statuses(defs: Definitions, instance: DagsterInstance) -> dict[str, StaleStatus]:
+    graph = defs.resolve_asset_graph()
+    resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+    return {name: resolver.get_status(AssetKey(["till", name])) for name in VIEWS}
 
 
 def test_a_run_that_the_sensor_asked_for(
     run: Run, defs: Definitions, instance: DagsterInstance, inboxes: dict[str, Inbox]
 ) -> None:
     keys = []
-    for tick in (1, 2):
+    for tick, views in ((1, set(VIEWS)), (2, {"totals", "big"})):
         asked = request(defs, instance)
         keys.append(asked.run_key)
-        result = run(tags=dict(asked.tags))
+        assert asked.asset_selection is not None
+        selected = {key.path[-1] for key in asked.asset_selection}
+        assert selected == views
+        result = run(*selected, tags=dict(asked.tags))
         assert result.success
         assert value(materialized(result)["totals"], "tick") == tick
         assert f"as of tick {tick}" in reason(defs, instance)
         inboxes["sales"].merge([(1, "ada", Decimal("20.00"))], [(2, "ben", Decimal("3.00"))])
     assert len(set(keys)) == 2
     assert value(materialized(result)["big"], "rows") == 1
-    assert value(materialized(result)["places"], "skipped") is True
     assert all(check.passed for check in checks(result).values())
 
 
-def test_a_check_that_fails_names_the_row(
-    run: Run, flows: FlowStore, pipeline: Pipeline, inboxes: dict[str, Inbox]
+def test_a_refusal_is_told_in_our_words_and_a_retry_is_safe(
+    instance: DagsterInstance,
+    flows: FlowStore,
+    pipeline: Pipeline,
+    inboxes: dict[str, Inbox],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert run().success
-    [file] = rows_of_view(flows.flow_path(pipeline), "totals")
-    rows = pq.read_table(file)
-    forged = [Decimal("99.99") if name == "ben" else total for name, total in pairs(rows)]
-    column = pa.array(forged, rows.schema.field("total").type)
-    pq.write_table(rows.set_column(rows.schema.get_field_index("total"), "total", column), file)
-
-    result = run("totals", "places")
-    assert result.success  # the check does not block
-    found = checks(result)
-    assert found["places"].passed
-    assert not found["totals"].passed
-    assert found["totals"].metadata["missing"].value == 1
-    assert found["totals"].metadata["extra"].value == 1
-    shown = str(found["totals"].metadata["differing_rows"].value)
-    assert "| ben | 99.99 | 1 | -1 |" in shown
-    assert "| ben | 3.00 | 1 | 1 |" in shown
-
-
-def rows_of_view(flow: Path, view: str) -> list[Path]:
-    return sorted((flow / "views" / view / "rows").glob("*.parquet"))
-
-
-def pairs(rows: pa.Table) -> list[tuple[str, Decimal]]:
-    return list(zip(rows["customer"].to_pylist(), rows["total"].to_pylist(), strict=True))
-
-
-def test_a_refusal_is_told_in_our_words(
-    run: Run, flows: FlowStore, pipeline: Pipeline, inboxes: dict[str, Inbox]
-) -> None:
+    at_once = RetryPolicy(max_retries=1, delay=0)
+    monkeypatch.setattr(view_assets, "RETRIES", at_once)
+    run = Run(definitions_of(pipeline, flows), instance)
     with IncrementalFlow.open(flows.flow_path(pipeline)) as other:
         other.register_source("elsewhere", "id INT")
         result = run(raises=False)
         assert not result.success
-        [failed] = result.get_step_failure_events()
-        failure = failed.step_failure_data.user_failure_data
-        assert failure is not None
-        assert "another writer is at work on this flow" in (failure.description or "")
-        assert "fix:" in (failure.description or "")
-        with pytest.raises(Failure):
-            run()
+        assert len(retries(result)) == 1
+        assert "another writer is at work on this flow" in failure(result)
+        assert "fix:" in failure(result)
+    again = run.only_ticks()
+    assert again.success
+    assert value(materialized(again)["totals"], "rows") == 2
 
 
-def test_a_check_before_the_first_tick_says_what_to_do(
-    defs: Definitions, instance: DagsterInstance, spark: SparkSession
+def test_a_tick_that_fails_names_the_row_and_the_next_one_goes_on(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
 ) -> None:
-    job = defs.resolve_implicit_global_asset_job_def()
-    every_check = set(defs.resolve_asset_graph().asset_check_keys)
-    subset = job.get_subset(asset_selection=set(), asset_check_selection=every_check)
-    result = subset.execute_in_process(instance=instance)
+    views = {**VIEWS, "shares": "SELECT customer, 10 / (total - 7) AS share FROM totals"}
+    folder = write_pipeline(tmp_path / "till", DECLARATION, views)
+    defs = definitions_of(load_pipeline(folder), flows)
+    run = Run(defs, instance)
+    result = run(raises=False)
+    assert not result.success
+    assert retries(result) == []  # it would fail alike
+    told = failure(result)
+    assert "where: view shares" in told
+    assert "ada" in told
+    [failed] = result.get_step_failure_events()
+    assert failed.step_failure_data.error is not None
+    assert failed.step_failure_data.error.cause is not None  # Spark's own words are below ours
+    assert request(defs, instance).run_key  # another state of the sources is another try
+    inboxes["sales"].merge([(1, "ada", Decimal("8.00"))], [])
+    again = run()
+    assert again.success
+    assert all(check.passed for check in checks(again).values())
+
+
+def failure(result: ExecuteInProcessResult) -> str:
+    """What the reader of a failed run sees first."""
+    [failed] = result.get_step_failure_events()
+    told = failed.step_failure_data.user_failure_data
+    assert told is not None
+    return told.description or ""
+
+
+def retries(result: ExecuteInProcessResult) -> list[DagsterEvent]:
+    wanted = DagsterEventType.STEP_UP_FOR_RETRY
+    return [event for event in result.all_events if event.event_type == wanted]
+
+
+def test_a_changed_view_is_rolled_out_by_its_next_run(
+    tmp_path: Path,
+    instance: DagsterInstance,
+    run: Run,
+    flows: FlowStore,
+    inboxes: dict[str, Inbox],
+) -> None:
+    assert run.only_ticks().success
+
+    def changed(declaration: str = DECLARATION, **views: str) -> Run:
+        folder = write_pipeline(tmp_path / "till", declaration, {**VIEWS, **views})
+        return Run(definitions_of(load_pipeline(folder), flows), instance)
+
+    lower = VIEWS["big"].replace("10", "5").replace("customer, total", "customer AS who, total")
+    another = {"big": lower, "none": "SELECT who FROM big WHERE total > 6"}
+    refused = changed(f"{DECLARATION}changed_views: refuse\n", **another)("big", raises=False)
+    assert "view big is declared differently" in failure(refused)
+
+    result = changed(**another)("totals", "big", "none", "places")
     assert result.success
-    for check in checks(result).values():
-        assert not check.passed
-        assert "materialize it first" in (check.description or "")
+    assert all(check.passed for check in checks(result).values())
+    found = materialized(result)
+    assert value(found["big"], "definition_rows_inserted") == 1
+    assert value(found["big"], "definition_rows_deleted") == 0
+    assert "swapped in tick 2" in str(value(found["big"], "definition_change"))
+    assert "| ada | 7.00 |" in str(value(found["big"], "definition_changed_rows"))
+    assert value(found["none"], "rows") == 1
+    assert "definition_change" not in found["totals"].metadata
+
+    cosmetic = {**another, "big": f"-- Large ones.\n{lower.lower()}"}
+    again = changed(**cosmetic).only_ticks("big")
+    assert "definition_change" not in materialized(again)["big"].metadata
+    assert value(materialized(again)["big"], "rows") == 1

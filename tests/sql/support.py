@@ -75,8 +75,11 @@ Windows
   without PARTITION BY: other frames and functions | SELECT id, NTILE(4) OVER (ORDER BY x) AS q FROM t | windows.sql
   QUALIFY, top-k per group | SELECT id, k FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3 | windows.sql
   ORDER BY … LIMIT … OFFSET | SELECT id FROM t ORDER BY x DESC LIMIT 10 OFFSET 5 | limits.sql
+Recursion
+  WITH RECURSIVE … UNION ALL | WITH RECURSIVE r(id, n) AS (SELECT id, 1 FROM t WHERE k IS NULL UNION ALL SELECT t.id, r.n + 1 FROM r JOIN t ON t.k = r.id WHERE r.n < 9) SELECT id, n FROM r | recursion.sql
+  WITH RECURSIVE … UNION | WITH RECURSIVE r AS (SELECT id, k FROM t UNION SELECT r.id, t.k FROM r JOIN t ON r.k = t.id) SELECT id, k FROM r | recursion.sql
 Not maintained
-  WITH RECURSIVE | WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r | unsupported.sql
+  WITH RECURSIVE within a query | SELECT n FROM (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r) | unsupported.sql
   sketches | SELECT k, hll_sketch_agg(x) AS h FROM t GROUP BY k | not_incremental.sql
   random functions | SELECT id, rand() AS r FROM t | not_incremental.sql
   values of the session | SELECT id, current_user() AS u FROM t | not_incremental.sql

@@ -137,13 +137,15 @@ def test_small_files_fold_into_one_that_folds_again(tmp_path: Path) -> None:
     assert set(stored["_tick"].to_pylist()) == {7}
 
 
-def test_small_files_that_cancel_out_leave_nothing(tmp_path: Path) -> None:
+def test_small_files_that_cancel_out_leave_one_without_rows(tmp_path: Path) -> None:
     trace, committed = Trace.open(Location(tmp_path), SCHEMA), Committed({1: 1, 2: 1})
     trace.append(pa.table([[1], [1.0], [1]], schema=SCHEMA), 1, 1)
     trace.append(pa.table([[1], [1.0], [-1]], schema=SCHEMA), 2, 1)
     assert len(merge_small(trace, committed, netted)) == 2
-    assert not trace.files(committed)
-    assert trace.read(committed).num_rows == 0
+    assert [(file.rows, file.last_tick) for file in trace.files(committed)] == [(0, 2)]
+    for each in (trace, Trace.open(Location(tmp_path))):
+        assert each.read(committed).num_rows == 0
+        assert each.newest_tick == 2
 
 
 def test_accumulators_fold_as_they_are_told(tmp_path: Path) -> None:

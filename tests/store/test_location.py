@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from ivm_core.model.errors import UserError
 from ivm_core.store.location import Location
+from ivm_core.store.trace import Trace
 from tests.store.places import AsObjectStore
 
 if TYPE_CHECKING:
@@ -81,3 +84,27 @@ def test_other_uris_are_kept_and_secrets_are_not_shown() -> None:
     assert "hidden" not in repr(place)
     with pytest.raises(UserError, match="is not a local directory"):
         _ = place.path
+
+
+def test_what_is_written_is_synced_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def noting(number: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{number}").removeprefix(f"{tmp_path}/"))
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    schema = pa.schema([("id", pa.int64()), ("_weight", pa.int64())])
+    row = pa.table({"id": [1], "_weight": [1]})
+    trace = Trace.open(Location(tmp_path / "trace"), schema)
+    trace.append(row, 1, 1)
+    assert synced == []
+    monkeypatch.setenv("TIDEVIEW_FSYNC", "1")
+    trace.append(row, 2, 1)
+    file, folder, draft, log = synced
+    assert file.startswith("trace/t000000000002-e000001-")
+    assert draft.startswith("trace/_delta_log/.")
+    assert (folder, log) == ("trace", "trace/_delta_log")

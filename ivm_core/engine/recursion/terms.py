@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ivm_core.compile.reach import Reach, ReachFinder
+from ivm_core.compile.recursive_steps import as_joins
 from ivm_core.engine.fetching import FETCHED_ROWS, LIMIT_VALUES, Fetcher, TooLarge
 from ivm_core.engine.recursion.held import Regions
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import net
 from ivm_core.operators.row_sets import no_rows, present
-from ivm_core.operators.sql import unchanged
-from ivm_core.plan.nodes import Join, Match, Node, Project
 from ivm_core.plan.recursion import SET
-from ivm_core.plan.rewriting import rewrite
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ class TermEvaluation:
 
         def find(finder: ReachFinder) -> None:
             for plan in plans:
-                finder.of_delta(_joined(plan))
+                finder.of_delta(as_joins(plan))
 
         key = ("terms", tuple(plan.text for plan in plans))
         reach = self._reach(name, key, find, changed)
@@ -78,7 +76,7 @@ class TermEvaluation:
 
         def find(finder: ReachFinder) -> None:
             for branch in rules.branches:
-                finder.of_keys(_joined(branch), rules.columns if rules.fold == SET else rules.keys)
+                finder.of_keys(as_joins(branch), rules.columns if rules.fold == SET else rules.keys)
 
         reach = self._reach(name, "derivable", find)
         fetcher = Fetcher(reach, state, 0, lambda _: None, work.fields, wanted)
@@ -137,15 +135,3 @@ def refuse_many(rows: pa.Table, name: str) -> pa.Table:
     if rows.num_rows > FETCHED_ROWS:
         raise TooLarge(f"the change reaches {rows.num_rows} rows of {name}")
     return rows
-
-
-def _joined(plan: Node) -> Node:
-    """The plan with joins in place of matches: what a match can look at, a join can."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, Match):
-            joined = Join((node.left, node.right), node.conditions)
-            return Project(joined, unchanged(node.columns))
-        return node
-
-    return rewrite(plan, rule)

@@ -2,8 +2,10 @@
 
 -- refused: Unsupported | TABLESAMPLE | line 1, column 18
 SELECT id FROM t TABLESAMPLE (10 PERCENT);
--- refused: Unsupported | WITH RECURSIVE | line 1, column 6
-WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r;
+-- refused: Unsupported | WITH RECURSIVE within a query | line 1, column 21
+SELECT n FROM (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r);
+-- refused: Unsupported | in the recursion of v.r
+WITH RECURSIVE r(n) AS (SELECT id FROM t UNION ALL SELECT COUNT(*) FROM r) SELECT n FROM r;
 -- refused: Unsupported | a parameter
 SELECT id FROM t WHERE x = :p;
 -- refused: Unsupported | a parameter

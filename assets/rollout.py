@@ -1,0 +1,109 @@
+"""Bringing a flow's definitions to what the files say, before a tick.
+
+What is new is registered. A view whose SQL means something else than what is stored is altered, in
+a tick of its own that all views downstream see too; or it is refused, where the pipeline says so.
+Views that the run doesn't need keep the definition that they have.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ivm_core import IncrementalFlow, IvmError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from ivm_core.engine.alter_report import AlterReport
+    from tideview.resources.flow_store import FlowStore
+    from tideview.resources.pipeline_spec import Pipeline, ViewSpec
+
+
+@dataclass
+class Rollout:
+    """What became of a pipeline's definitions in its flow."""
+
+    altered: dict[str, AlterReport] = field(default_factory=dict)
+    """Views that mean something else now."""
+    notes: list[str] = field(default_factory=list)
+    """What was left as it is, and why."""
+
+
+@contextmanager
+def opened_for_a_tick(
+    flows: FlowStore, pipeline: Pipeline, spark: SparkSession, selected: Collection[str]
+) -> Iterator[tuple[IncrementalFlow, Rollout]]:
+    """The flow with all that the selected views need declared as the files have it.
+
+    What the flow refuses is an `IvmError`: a definition that differs and isn't to be altered,
+    another writer, a folder that holds something else, a source that is gone.
+    """
+    needed = needed_views(pipeline, selected)
+    sources = {name for view in needed for name in pipeline.sources_of(view)}
+    with IncrementalFlow.open(flows.flow_path(pipeline), spark) as flow:
+        rollout = Rollout()
+        for source in pipeline.sources:
+            try:
+                flows.register_sources(pipeline, flow, [source.name])
+            except IvmError as error:
+                if source.name in sources:
+                    raise
+                rollout.notes.append(f"source {source.name} is left out: {error}")
+        roll_out(pipeline, flow, needed, rollout)
+        yield flow, rollout
+
+
+def needed_views(pipeline: Pipeline, selected: Collection[str]) -> set[str]:
+    """The selected views, and those that they read."""
+    reads = {view.name: view.reads for view in pipeline.views}
+    needed: set[str] = set()
+    waiting = list(selected)
+    while waiting:
+        name = waiting.pop()
+        if name in reads and name not in needed:
+            needed.add(name)
+            waiting += reads[name]
+    return needed
+
+
+def roll_out(
+    pipeline: Pipeline, flow: IncrementalFlow, needed: Collection[str], rollout: Rollout
+) -> None:
+    """Register what is new and alter what has changed of what is needed."""
+    there = set(flow.views)
+    changed = {
+        view.name: view.sql
+        for view in pipeline.views
+        if view.name in there and flow.view_sql(view.name).strip() != view.sql.strip()
+    }
+    others = [name for name in changed if name not in needed]
+    rollout.notes += [f"view {name} keeps its stored definition until it is run" for name in others]
+    first, *more = [name for name in changed if name in needed] or [""]
+    if first and pipeline.changed_views == "alter":
+        # what the altered views read has to be there before, what reads them is registered after
+        _register(pipeline, flow, without=changed)
+        also = {name: changed[name] for name in more}
+        report = flow.alter_view(first, changed[first], also=also or None)
+        reports = {first: report, **report.also}
+        rollout.altered |= {n: each for n, each in reports.items() if not each.same_meaning}
+    _register(pipeline, flow, without=others)
+
+
+def _register(pipeline: Pipeline, flow: IncrementalFlow, without: Collection[str]) -> None:
+    """Declare all views but some, those that are new and read one of them, or what isn't there."""
+    there = set(flow.views)
+    usable = {*flow.sources, *there} - set(without)
+    declared: dict[str, ViewSpec] = {}
+    for view in pipeline.views:
+        is_known = view.name in there and view.name not in without
+        if is_known or (view.name not in there and usable.issuperset(view.reads)):
+            declared[view.name] = view
+            usable.add(view.name)
+    flow.register_views(
+        {name: view.sql for name, view in declared.items()},
+        require={name: view.require for name, view in declared.items()},
+    )

@@ -1,0 +1,57 @@
+"""A pipeline's sources as assets that Dagster observes and others write."""
+
+import warnings
+from collections.abc import Iterator
+
+from dagster import (
+    AssetExecutionContext,
+    AssetsDefinition,
+    BetaWarning,
+    DataVersion,
+    MetadataValue,
+    ObserveResult,
+    multi_observable_source_asset,
+)
+
+from tideview.assets.asset_specs import source_spec
+from tideview.assets.names import asset_key, source_data_version
+from tideview.assets.outlook import lookout
+from tideview.resources.flow_store import FlowStore
+from tideview.resources.pipeline_spec import Pipeline
+
+
+def source_assets(pipeline: Pipeline) -> AssetsDefinition:
+    """The sources: observing them reads the newest version from their logs, without Spark.
+
+    The sensor reports the same versions by itself. A source that can't be read is told in the
+    run's log, and is not observed.
+    """
+
+    def observe(context: AssetExecutionContext, flows: FlowStore) -> Iterator[ObserveResult]:
+        outlook = lookout(pipeline, flows).look()
+        places = flows.tables(pipeline)
+        for name, news in outlook.news.items():
+            key = asset_key(pipeline, name)
+            if key not in context.selected_asset_keys:
+                continue
+            if news.newest is None:
+                context.log.warning(f"{name}: {news}")
+                continue
+            yield ObserveResult(
+                asset_key=key,
+                data_version=DataVersion(source_data_version(news.newest)),
+                metadata={
+                    "version": news.newest.version,
+                    "news": str(news),
+                    "dagster/uri": MetadataValue.text(places[name]),
+                },
+            )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BetaWarning)
+        made: AssetsDefinition = multi_observable_source_asset(
+            name=f"{pipeline.name}_observe",
+            specs=[source_spec(pipeline, source) for source in pipeline.sources],
+            can_subset=True,
+        )(observe)
+    return made
