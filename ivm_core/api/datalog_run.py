@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
 
 MOST_ITERATIONS = 10_000
+ROUNDS_APART = 10
+"""Rounds whose rows are kept apart before they are copied together: a plan never has more."""
 Kept = LocalRows | FrameRows
 
 
@@ -153,7 +155,7 @@ class _Batch:
                 self._known[_delta(name)] = fresh[name]
             found = {name: self._next(name, names) for name in names}
             for name in names:
-                self._known[name] = self._grown(name, found[name])
+                self._known[name] = self._grown(name, found[name], rounds)
             fresh = found
         for name in names:
             self._iterations[name] = rounds
@@ -231,7 +233,7 @@ class _Batch:
             .where(condition)
         )
 
-    def _grown(self, name: str, found: Kept) -> Kept:
+    def _grown(self, name: str, found: Kept, rounds: int) -> Kept:
         """What was known, with what was found; of an aggregate the better value of each key."""
         if not _size(found):
             return self._known[name]
@@ -251,9 +253,14 @@ class _Batch:
             if isinstance(known, LocalRows) and isinstance(found, LocalRows):
                 rows = pa.concat_tables([known.table, found.table]).combine_chunks()
                 return LocalRows(rows, known.schema)
+            if rounds % ROUNDS_APART:
+                return FrameRows(self._high(known).unionAll(self._high(found)))
             return self._kept(name, both)
         finally:
             del self._known[FOUND]
+
+    def _high(self, rows: Kept) -> DataFrame:
+        return self._gears.frame_in(self._gears.high, rows)
 
     # --- rows ---
 

@@ -96,6 +96,8 @@ class Session:
             raise UserError(
                 f"initial={initial!r} is not known", where="initial=", fix=f'"{EMIT}" or "{LOAD}"'
             )
+        if path is not None and not isinstance(path, str | PathLike):
+            raise UserError(f"{path!r} is not a path or URI", fix="give a directory or a URI")
         text = program_text(program)
         compiled = ProgramFlow.of(text, max_iterations, max_rows)
         place: tempfile.TemporaryDirectory[str] | None = None
@@ -169,8 +171,8 @@ class Session:
     def on_delta(self, relation: str, callback: Callback) -> Callable[[], None]:
         """Call back with the rows of an output relation whenever a step has changed some.
 
-        It is called after the step is committed, in the thread that steps. Returns a function
-        that ends it.
+        It is called after the step is committed, in the thread that steps, and after `alter` too.
+        Returns a function that ends it.
         """
         self._check()
         if relation not in self.program.outputs:
@@ -202,7 +204,9 @@ class Session:
                 self._flow.tick({})
         kept = {name for name in self.program.outputs if name in compiled.program.outputs}
         since = {name: before if name in kept else 0 for name in self.program.outputs}
-        return self._delta(since, {}, None)
+        delta = self._delta(since, {}, None)
+        self._call_back(delta)
+        return delta
 
     # --- reading ---
 
@@ -372,10 +376,10 @@ class Session:
     def _call_back(self, delta: StepDelta) -> None:
         """Call all of them; then raise the first error of any, the step being committed."""
         errors = []
-        for relation, callbacks in self._callbacks.items():
+        for relation, callbacks in tuple(self._callbacks.items()):
             for callback in tuple(callbacks):
                 try:
-                    if delta[relation]:
+                    if delta.get(relation):
                         callback(delta[relation])
                 except Exception as error:
                     errors.append(error)
@@ -407,11 +411,6 @@ def program_text(program: str | PathLike[str]) -> str:
         ) from error
 
 
-def _is_missing(root: Any) -> bool:
+def _is_missing(root: str | PathLike[str]) -> bool:
     """Whether nothing is at a local path."""
-    if isinstance(root, str) and "://" in root:
-        return False
-    try:
-        return not Path(root).exists()
-    except (OSError, TypeError, ValueError):
-        return False
+    return "://" not in str(root) and not Path(root).exists()

@@ -14,6 +14,7 @@ from ivm_core import (
     DefinitionConflict,
     IncrementalFlow,
     IvmError,
+    RecursionLimit,
     Session,
     TickConflict,
     TickFailed,
@@ -36,6 +37,8 @@ JOINED = """
 r(x, y, z) :- a(x, y), b(y, z).
 tc(x, y) :- edge(x, y).
 tc(x, z) :- tc(x, y), edge(y, z).
+.decl seen(x: number) .input seen .output seen   // given, and derived too
+seen(y) :- seen(x), edge(x, y).
 """
 SMALL = """
 .decl item(name: symbol, price: int32, weight: float) .input item
@@ -69,9 +72,11 @@ def test_a_step_emits_exactly_what_changed(spark: SparkSession) -> None:
         session.insert("a", [(1, 2)])
         session.insert("b", [(2, 3)])
         session.insert("edge", [(1, 2), (2, 3)])
+        session.insert("seen", [(2,)])
         assert session.step() == {
             "r": [((1, 2, 3), 1)],
             "tc": [((1, 2), 1), ((1, 3), 1), ((2, 3), 1)],
+            "seen": [((2,), 1), ((3,), 1)],
         }
         session.insert("a", [(1, 4)])
         session.insert("b", [(4, 5)])
@@ -79,19 +84,23 @@ def test_a_step_emits_exactly_what_changed(spark: SparkSession) -> None:
         assert session.step() == {
             "r": [((1, 4, 5), 1)],
             "tc": [((1, 4), 1), ((2, 4), 1), ((3, 4), 1)],
+            "seen": [((4,), 1)],
         }
         session.remove("a", [(1, 2)])
         session.remove("edge", [(2, 3)])
+        session.insert("seen", [(4,)])  # derived until now, and given from now on
         delta = session.step()
         assert delta == {
             "r": [((1, 2, 3), -1)],
             "tc": [((1, 3), -1), ((1, 4), -1), ((2, 3), -1), ((2, 4), -1)],
+            "seen": [((3,), -1)],
         }
         assert delta.epoch == session.epoch == 3
         rows = delta["tc"].df.orderBy("x", "y").collect()
         assert [tuple(row) for row in rows] == [(1, 3, -1), (1, 4, -1), (2, 3, -1), (2, 4, -1)]
         assert session.snapshot("tc") == [(1, 2), (3, 4)]
         assert sorted(map(tuple, session.snapshot("edge").df.collect())) == [(1, 2), (3, 4)]
+        assert delta.ignored == {"a": 0, "edge": 0, "seen": 0}
         assert "stratum 2, recursive: tc" in session.explain()
         assert "incremental" in session.explain("r")
         assert session.flow.check("tc").equal
@@ -275,3 +284,18 @@ def test_one_step_at_a_time(spark: SparkSession) -> None:
         with pytest.raises(ZeroDivisionError):
             session.step()
         assert session.snapshot("light") == [("air",), ("ant",)]  # the step stands
+
+
+def test_a_recursion_without_end_fails_whole(spark: SparkSession) -> None:
+    endless = ".decl n(x: number) .input n  n(x + 1) :- n(x)."
+    with Session.create(endless, spark=spark, max_iterations=5) as session:
+        assert session.step() == {"n": []}
+        session.insert("n", [(1,)])
+        with pytest.raises(RecursionLimit) as told:
+            session.step()
+        assert "n(x + 1) :- n(x)." in str(told.value)
+        assert "max_iterations=" in str(told.value)
+        assert session.epoch == 1
+        assert session.snapshot("n") == []
+        session.discard()
+        assert session.step() == {"n": []}
