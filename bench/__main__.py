@@ -25,6 +25,7 @@ from bench import (
     fixed,
     hydration,
     long_run,
+    recursion,
 )
 from bench.dataset import Datasets
 from bench.machine import describe, start_spark
@@ -48,6 +49,7 @@ PROGRAMS = (
     "dedup",
     "dagster-load",
     "dagster-run",
+    "recursion",
     "tpch",
 )
 FULL = Plan(rows=(100_000, 1_000_000, 10_000_000))
@@ -103,6 +105,7 @@ def _run(name: str, datasets: Datasets, folder: Path, plan: Plan) -> Section:
         "dedup": lambda: dedup.run(spark, folder / "dedup", plan),
         "dagster-load": lambda: dagster_load.run(folder / "dagster-load", plan),
         "dagster-run": lambda: dagster_run.run(spark, folder / "dagster-run", plan),
+        "recursion": lambda: recursion.run(spark, folder / "recursion", plan),
         "tpch": lambda: tpch.run(spark, folder / "tpch", plan),
     }
     try:

@@ -144,9 +144,6 @@ def cluster_settings(url: str) -> dict[str, str]:
         "spark.executor.extraClassPath": JARS,
         "spark.executor.extraJavaOptions": QUICK,
         "spark.sql.shuffle.partitions": "2",
-        # a lost worker is told by its connection, a silent one within this time
-        "spark.network.timeout": "30s",
-        "spark.executor.heartbeatInterval": "3s",
     }
 
 

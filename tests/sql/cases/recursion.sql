@@ -19,14 +19,13 @@ DELETE FROM t VALUES (9, 8, 2);
 
 -- case: paths of parallel edges count as often as they are there
 CREATE SOURCE e (a INT, b INT);
-CREATE VIEW paths AS WITH RECURSIVE p AS (SELECT a, b, 1 AS hops FROM e UNION ALL SELECT p.a, e.b, p.hops + 1 FROM p JOIN e ON p.b = e.a WHERE p.hops < 5) SELECT a, b, hops FROM p;
+CREATE VIEW paths AS WITH RECURSIVE p AS (SELECT a, b, 1 AS hops FROM e UNION ALL SELECT p.a, e.b, p.hops + 1 FROM p JOIN e ON p.b = e.a WHERE p.hops < 3) SELECT a, b, hops FROM p;
 CREATE VIEW dead_ends AS WITH RECURSIVE p AS (SELECT a, b FROM e WHERE a = 1 UNION ALL SELECT p.a, e.b FROM p JOIN e ON p.b = e.a WHERE NOT EXISTS (SELECT 1 FROM e x WHERE x.a = e.b AND x.b = e.a)) SELECT b, COUNT(*) AS n FROM p GROUP BY b;
 -- tick: a diamond, one edge twice
 INSERT INTO e VALUES (1, 2), (1, 3), (2, 4), (3, 4), (3, 4), (4, 5);
 -- tick: one of the two goes, another comes
 DELETE FROM e VALUES (3, 4);
 INSERT INTO e VALUES (5, 6), (2, 5);
--- tick: an edge and its way back
+-- tick: both halves of the diamond, and a way back
 INSERT INTO e VALUES (6, 5);
--- tick: both halves of the diamond
-DELETE FROM e VALUES (2, 4), (3, 4), (6, 5);
+DELETE FROM e VALUES (2, 4), (3, 4);
