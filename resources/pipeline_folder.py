@@ -82,7 +82,8 @@ def _read(root: Path) -> PipelineSpec:
             del views[view.name]
     if len(views) < len(pipeline.views):
         pipeline = _sound(pipeline, views, problems)
-    return replace(pipeline, problems=tuple(problems.values()))
+    # to make a pipeline is to parse its views
+    return replace(pipeline, problems=tuple(problems.values())) if problems else pipeline
 
 
 def _sound(

@@ -55,18 +55,19 @@ def pipeline_settings(declared: Declaration) -> dict[str, Any]:
         "changed_views": content.get("changed_views", "alter"),
     }
     if "store" in content:
-        settings["store"] = declared.place(("store",), content["store"])
+        settings["store"] = _folder(declared, ("store",), content["store"])
     return settings | {key: content[key] for key in ("owners", "tags") if key in content}
 
 
 def source_spec(declared: Declaration, source: DeclaredSource) -> SourceSpec:
     """A source with all that the file says of it."""
     given = source.settings
-    places: dict[str, Any] = {
-        key: declared.place(("sources", source.name, key), given[key])
-        for key in ("delta_table", "inbox")
-        if key in given
-    }
+    places: dict[str, Any] = {}
+    key: Key = ("sources", source.name)
+    if "delta_table" in given:
+        places["delta_table"] = declared.place((*key, "delta_table"), given["delta_table"])
+    if "inbox" in given:
+        places["inbox"] = _folder(declared, (*key, "inbox"), given["inbox"])
     kept = ("dedup", "dedup_entries", *_AS_THEY_ARE)
     return SourceSpec(
         name=source.name,
@@ -75,7 +76,7 @@ def source_spec(declared: Declaration, source: DeclaredSource) -> SourceSpec:
         description=source.description,
         where=source.where,
         **places,
-        **{key: given[key] for key in kept if key in given},
+        **{each: given[each] for each in kept if each in given},
     )
 
 
@@ -97,6 +98,17 @@ def view_spec(file: ViewFile) -> ViewSpec:
         where=file.text.where,
         **{key: given[key] for key in _AS_THEY_ARE if key in given},
     )
+
+
+def _folder(declared: Declaration, key: Key, text: str) -> str:
+    place = declared.place(key, text)
+    if "://" in place:
+        raise UserError(
+            f"{text} is no folder",
+            where=declared.where(key),
+            fix="what a pipeline writes is in a folder of this machine, or a mounted one",
+        )
+    return place
 
 
 def duration(text: str) -> timedelta:

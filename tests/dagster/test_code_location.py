@@ -136,5 +136,6 @@ def test_the_sample_settings_make_an_instance(tmp_path: Path) -> None:
         assert concurrency.run_queue_config is not None
         assert concurrency.run_queue_config.max_concurrent_runs == 2
         assert instance.run_monitoring_enabled
+        assert instance.get_settings("freshness") == {"enabled": True}
         assert not instance.nux_enabled
         assert not instance.telemetry_enabled

@@ -194,6 +194,7 @@ def test_the_same_is_said_in_python(full: PipelineSpec, tmp_path: Path) -> None:
         ("owners: [me]", 9, ["owners[0]", "team:name"]),
         ("tags: {year: 2024}", 9, ["tags.year", "put it in quotes"]),
         ("store: ${NO_SUCH_VARIABLE}/x", 9, ["key store", "NO_SUCH_VARIABLE is not set"]),
+        ("store: s3://bucket/x", 9, ["key store", "is no folder"]),
         ("name: again", 9, ["'name' is given twice"]),
         ("owners: [*nobody]", 9, ["not YAML"]),
         ("tags: &self {a: *self}", 9, ["an anchor contains itself"]),
