@@ -37,7 +37,7 @@ def environment(folder: Path) -> dict[str, str]:
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(folder / "work"),
-        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_LOCAL_DIRS": str(folder / "scratch"),
         "SPARK_DAEMON_JAVA_OPTS": QUICK,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,

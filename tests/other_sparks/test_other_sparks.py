@@ -36,7 +36,7 @@ def expected(
 ) -> dict[str, Any]:
     """What the story comes to on the test's own Spark, as JSON has it."""
     compact_often(patch)
-    with IncrementalFlow.open(folder / "local", spark) as flow:
+    with IncrementalFlow.open(folder / "on a local spark", spark) as flow:
         declare(flow)
         LongStory(SEED, steps).go_on(flow)
         if slow:

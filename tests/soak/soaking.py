@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MEMORY_LIMIT, TIME_LIMIT = 1.1, 1.3
 KEYS, CHANGED, GROUPS = 4_000, 40, 50
-KEPT_TICKS, CHECKPOINT_EVERY = 50, 50
+KEPT_TICKS, CHECKPOINT_EVERY, STAYS = 50, 50, 3
 BY_KEY = "SELECT k, COUNT(*) AS n, SUM(x) AS s FROM facts GROUP BY k"
 VIEWS = {
     "large": "SELECT id, k, x FROM facts WHERE x > 500",
@@ -45,14 +45,18 @@ VIEWS = {
 }
 
 
+def passing(tick: int) -> range:
+    """Rows that come with a tick and go with a later one."""
+    return range(KEYS + 10 * tick, KEYS + 10 * tick + 10)
+
+
 def changes(tick: int) -> dict[str, DeltaBatch]:
     """What a tick brings; it follows from its number alone."""
     draw = random.Random(tick)
-    ids = range(KEYS) if tick == 1 else draw.sample(range(KEYS), CHANGED)
+    ids = [*(range(KEYS) if tick == 1 else draw.sample(range(KEYS), CHANGED)), *passing(tick)]
     rows = [(each, draw.randrange(GROUPS), draw.randrange(1000)) for each in ids]
-    gone = rows[::10] if tick > 1 else []
-    kept = [row for row in rows if row not in gone]
-    facts = DeltaBatch.upserts(kept) + DeltaBatch.delete_keys([row[0] for row in gone])
+    gone = passing(tick - STAYS) if tick > STAYS else []
+    facts = DeltaBatch.upserts(rows) + DeltaBatch.delete_keys(list(gone))
     if tick % 7:
         return {"facts": facts}
     key = draw.randrange(GROUPS)
