@@ -5,25 +5,30 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dagster import Failure, RetryPolicy
+from dagster import Failure, RetryRequested
 
 from ivm_core import IvmError, TickConflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RETRIES = RetryPolicy(max_retries=2, delay=5)
-"""For steps that write to a flow: only what waiting can cure is tried again."""
+RETRIES = 2
+SECONDS_BETWEEN = 5.0
 
 
 @contextmanager
 def told_in_our_words() -> Iterator[None]:
     """Turn an `IvmError` into a `Failure` whose description is the error's own text.
 
-    A run that finds another writer at work may be tried again; anything else would fail alike.
+    A step that finds another writer at work waits and is tried again; anything else would fail
+    alike. A retry policy of the step would do the same to a run that someone cancels, so it has
+    none.
     """
     try:
         yield
     except IvmError as error:
-        can_wait = isinstance(error, TickConflict)
-        raise Failure(description=str(error), allow_retries=can_wait) from error
+        told = Failure(description=str(error), allow_retries=False)
+        if not isinstance(error, TickConflict):
+            raise told from error
+        told.__cause__ = error
+        raise RetryRequested(max_retries=RETRIES, seconds_to_wait=SECONDS_BETWEEN) from told

@@ -4,7 +4,7 @@ from dagster import JobDefinition, OpExecutionContext, Out, Output, in_process_e
 
 from ivm_core import IncrementalFlow, NotAFlow
 from ivm_core.api.frontier import read_frontier
-from tideview.assets.failures import RETRIES, told_in_our_words
+from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import PIPELINE_TAG, pool
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
@@ -22,7 +22,6 @@ def maintenance_job(pipeline: Pipeline) -> JobDefinition:
     @op(
         name=f"{pipeline.name}_upkeep",
         pool=pool(pipeline),
-        retry_policy=RETRIES,
         out=Out(dagster_type=type(None)),
         description="Retention, compaction, checkpoint.",
     )

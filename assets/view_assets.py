@@ -20,7 +20,7 @@ from tideview.assets.certificate_metadata import (
     source_metadata,
     view_metadata,
 )
-from tideview.assets.failures import RETRIES, told_in_our_words
+from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import (
     DATA_VERSION_TAG,
     INPUT_VERSION_TAG,
@@ -47,7 +47,6 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
         specs=[view_spec(pipeline, view) for view in pipeline.views],
         can_subset=True,
         pool=pool(pipeline),
-        retry_policy=RETRIES,
     )
     def tick(
         context: AssetExecutionContext, flows: FlowStore, spark: LocalSpark

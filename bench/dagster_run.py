@@ -33,6 +33,7 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
     from dagster import DagsterInstance
 
     section = Section("dagster-run", f"the shop in Dagster, {size_text(ORDERS)} orders")
+    folder.mkdir(parents=True, exist_ok=True)
     with DagsterInstance.local_temp(str(folder)) as instance:
         _measure_runs(section, spark, folder, plan, instance)
         _measure_sensor(section, folder, instance)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from dagster import AssetKey, DagsterEventType, RetryPolicy, TableColumnDep
+from dagster import (
+    AssetKey,
+    DagsterEventType,
+    DagsterExecutionInterruptedError,
+    DagsterRunStatus,
+    TableColumnDep,
+)
 from dagster._core.definitions.data_version import (
     CachingStaleStatusResolver,
     StaleStatus,
@@ -15,10 +23,11 @@ from dagster._core.loader import LoadingContextForTest
 
 from ivm_core import IncrementalFlow
 from ivm_core.api.frontier import read_frontier
+from ivm_core.store import faults
 from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
 from tests.dagster.running import Run, checks, materialized, observed, value
 from tests.dagster.sensing import reason, request
-from tideview.assets import view_assets
+from tideview.assets import failures
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
@@ -143,8 +152,8 @@ def test_a_refusal_is_told_in_our_words_and_a_retry_is_safe(
     inboxes: dict[str, Inbox],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at_once = RetryPolicy(max_retries=1, delay=0)
-    monkeypatch.setattr(view_assets, "RETRIES", at_once)
+    monkeypatch.setattr(failures, "RETRIES", 1)
+    monkeypatch.setattr(failures, "SECONDS_BETWEEN", 0.0)
     run = Run(definitions_of(pipeline, flows), instance)
     with IncrementalFlow.open(flows.flow_path(pipeline)) as other:
         other.register_source("elsewhere", "id INT")
@@ -179,6 +188,42 @@ def test_a_tick_that_fails_names_the_row_and_the_next_one_goes_on(
     again = run()
     assert again.success
     assert all(check.passed for check in checks(again).values())
+
+
+def test_a_cancelled_run_leaves_the_flow_whole(
+    run: Run,
+    instance: DagsterInstance,
+    flows: FlowStore,
+    pipeline: Pipeline,
+    inboxes: dict[str, Inbox],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run.only_ticks().success
+    inboxes["sales"].append([(3, "ada", Decimal("4.00"))])
+    passed: list[str] = []
+
+    def cancel(point: str) -> None:
+        """What the UI's button comes to, once the tick has written rows that nobody sees yet."""
+        passed.append(point)
+        if passed.count("after:trace.commit") == 1 and point == "after:trace.commit":
+            [under_way] = instance.get_runs(limit=1)
+            instance.report_run_canceling(under_way)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(faults, "on_fault_point", cancel)
+    with pytest.raises((DagsterExecutionInterruptedError, KeyboardInterrupt)):
+        run.only_ticks()
+    monkeypatch.setattr(faults, "on_fault_point", None)
+    assert "after:trace.commit" in passed
+    [cancelled] = instance.get_runs(limit=1)
+    assert cancelled.status == DagsterRunStatus.CANCELED
+    assert read_frontier(flows.flow_path(pipeline)).tick == 1
+    again = run()
+    assert again.success
+    assert value(materialized(again)["totals"], "tick") == 3  # the cancelled tick came first
+    assert all(check.passed for check in checks(again).values())
+    with IncrementalFlow.open(flows.flow_path(pipeline), read_only=True) as flow:
+        assert flow.tick_change("big", 2).num_rows == 1
 
 
 def failure(result: ExecuteInProcessResult) -> str:

@@ -88,7 +88,11 @@ def tour(browser: Browser, port: int) -> None:
     address = f"http://127.0.0.1:{port}"
     graph = f"{address}/asset-groups/{{}}?expanded=global%40global:shop"
     browser.go(graph.format(""))
-    browser.wait_for("order_items", "apologies", "late_customers")
+    browser.wait_for("order_items", "daily_orders", "best_sellers")
+    upstream = "view=lineage&lineageScope=upstream&lineageDepth=5"
+    browser.go(f"{address}/assets/shop/apologies?{upstream}")
+    browser.wait_for("order_items", "late_customers", "Observed", "Materialized")
+    browser.wait("!document.body.innerText.includes('Loading')", "all of the graph")
     browser.picture(PICTURES / "lineage.png")
 
     browser.go(f"{address}/runs")
