@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,9 +46,11 @@ def expected(
         return found
 
 
-def begun(folder: Path, url: str, steps: int, *more: str) -> subprocess.Popen[str]:
+@contextmanager
+def begun(folder: Path, url: str, steps: int, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """The story in a process of its own, which ends with the test in any case."""
     words = [str(folder / "flow"), str(SEED), str(steps), url, str(folder / "report.json"), *more]
-    return subprocess.Popen(
+    living = subprocess.Popen(
         [sys.executable, "-m", "tests.other_sparks.living", *words],
         env=environment(folder),
         cwd=ROOT,
@@ -55,13 +58,15 @@ def begun(folder: Path, url: str, steps: int, *more: str) -> subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
     )
+    try:
+        yield living
+    finally:
+        living.kill()
+        living.wait(30)
 
 
 def assert_same(living: subprocess.Popen[str], folder: Path, wanted: dict[str, Any]) -> None:
-    try:
-        _, said = living.communicate(timeout=900)
-    finally:
-        living.kill()
+    _, said = living.communicate(timeout=900)
     assert living.returncode == 0, said[-3000:]
     found = json.loads((folder / "report.json").read_text())
     assert found["digests"] == wanted
@@ -81,8 +86,7 @@ def running(tmp_path: Path) -> Iterator[Cluster]:
 def test_over_spark_connect(
     steps: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with connect_server(tmp_path / "server") as url:
-        living = begun(tmp_path, url, steps)
+    with connect_server(tmp_path / "server") as url, begun(tmp_path, url, steps) as living:
         wanted = expected(tmp_path, spark, steps, monkeypatch)
         assert_same(living, tmp_path, wanted)
 
@@ -96,9 +100,9 @@ def test_on_a_cluster(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    living = begun(tmp_path, running.url, steps)
-    wanted = expected(tmp_path, spark, steps, monkeypatch)
-    assert_same(living, tmp_path, wanted)
+    with begun(tmp_path, running.url, steps) as living:
+        wanted = expected(tmp_path, spark, steps, monkeypatch)
+        assert_same(living, tmp_path, wanted)
 
 
 @pytest.mark.nightly
@@ -111,12 +115,12 @@ def test_what_is_killed_in_the_middle_of_a_tick_changes_nothing(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    living = begun(tmp_path, running.url, LONG, "--slow")
-    assert living.stdout is not None
-    assert living.stdout.readline().strip() == "begun"
-    if what == "worker":
-        running.workers[0].kill()
-    else:
-        running.executors()[0].kill()
-    wanted = expected(tmp_path, spark, LONG, monkeypatch, slow=True)
-    assert_same(living, tmp_path, wanted)
+    with begun(tmp_path, running.url, LONG, "--slow") as living:
+        assert living.stdout is not None
+        assert living.stdout.readline().strip() == "begun"
+        if what == "worker":
+            running.workers[0].kill()
+        else:
+            running.executors()[0].kill()
+        wanted = expected(tmp_path, spark, LONG, monkeypatch, slow=True)
+        assert_same(living, tmp_path, wanted)
