@@ -59,7 +59,7 @@ def history_left(table: FollowedTable, since: int) -> HistoryLeft | None:
     head = table.head()
     if head.version <= since:
         return None
-    configuration = table.opened(head.version).metadata().configuration
+    configuration = table.opened(since).metadata().configuration
     kept = {key: _duration(configuration.get(key), usual) for key, usual in DEFAULTS.items()}
     by = min(kept, key=lambda key: kept[key])
     return HistoryLeft(since, head.version, _committed_at(table, since + 1), kept[by], by)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _KEPT_VERSIONS = 4
+Mark = tuple[str, int, int]
 _ROW_BYTES = 32
 _COMMIT = re.compile(r"\d{20}\.json")
 _GONE = ("not found", "no such file")
@@ -56,7 +57,7 @@ class TableVersions:
         self.location = location
         self.asked: Schema | None = None
         """What is read of every version: a column that one lacks is NULL. None: all it has."""
-        self._head: tuple[object, SourceVersion] | None = None
+        self._head: tuple[Mark | None, SourceVersion] | None = None
         self._versions: dict[int, DeltaTable] = {}
         self._datasets: dict[int, ds.Dataset] = {}
         self._schemas: dict[int, Schema] = {}
@@ -68,6 +69,10 @@ class TableVersions:
         mark = self._newest_commit() if self.location.is_local else None
         if mark is not None and self._head is not None and self._head[0] == mark:
             return self._head[1]
+        later = self._later_head(mark)
+        if later is not None:
+            self._head = (mark, later)
+            return later
         table = self._load(None)
         head = SourceVersion(str(table.metadata().id), table.version())
         if self._head is not None and self._head[1].table_id != head.table_id:
@@ -76,7 +81,29 @@ class TableVersions:
         self._head = (mark, head)
         return head
 
-    def _newest_commit(self) -> object:
+    def _later_head(self, mark: Mark | None) -> SourceVersion | None:
+        """The head by commits behind the known one alone; None where the table has to be read.
+
+        The known head's own commit is still the same file, so it is still the same table.
+        """
+        before, known = self._head or (None, None)
+        if mark is None or before is None or known is None:
+            return None
+        name, inode, time = before
+        log = self.location.path / "_delta_log"
+        try:
+            stat = os.stat(log / name)
+            if (stat.st_ino, stat.st_mtime_ns) != (inode, time):
+                return None
+            newest = int(mark[0][:20])
+            for version in range(known.version + 1, newest + 1):
+                if b'"metaData"' in (log / f"{version:020d}.json").read_bytes():
+                    return None
+        except (OSError, ValueError):
+            return None
+        return SourceVersion(known.table_id, newest) if newest > known.version else None
+
+    def _newest_commit(self) -> Mark | None:
         """Name, inode and time of the newest commit file: the same mark, the same head."""
         log = self.location.path / "_delta_log"
         try:
