@@ -10,14 +10,13 @@ by Spark between rounds, so that no plan grows. Sums of floats are Spark's own, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from ivm_core.api.fact_rows import FactRows, UnknownOutput, facts_in
+from ivm_core.api.fact_rows import ByRelation, FactRows, facts_in
 from ivm_core.api.facts import checked_facts
 from ivm_core.api.session import program_text
 from ivm_core.engine.active_session import active_session_kept
@@ -34,7 +33,7 @@ from ivm_core.operators.sql import column, select, text_of
 from ivm_core.operators.sql import relation as table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from pyspark.sql import DataFrame
@@ -50,34 +49,14 @@ ROUNDS_APART = 10
 Kept = LocalRows | FrameRows
 
 
-class BatchResult(Mapping[str, FactRows["Fact"]]):
+class BatchResult(ByRelation["Fact"]):
     """The facts of every output relation, each like a list of tuples with `.df`."""
 
     def __init__(self, rows: Mapping[str, FactRows[Fact]], iterations: Mapping[str, int]) -> None:
         """Use `run`."""
-        self._rows_of = dict(rows)
+        super().__init__(rows)
         self.iterations = dict(iterations)
         """Rounds that each recursive relation took."""
-
-    def __getitem__(self, relation: str) -> FactRows[Fact]:
-        if relation not in self._rows_of:
-            raise UnknownOutput(
-                f"{relation!r} is no output relation",
-                fix=f"{did_you_mean(relation, self._rows_of)}there are: {', '.join(self)}",
-            )
-        return self._rows_of[relation]
-
-    def __contains__(self, relation: object) -> bool:
-        return relation in self._rows_of
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows_of)
-
-    def __len__(self) -> int:
-        return len(self._rows_of)
-
-    def __repr__(self) -> str:
-        return repr(self._rows_of)
 
 
 def run(

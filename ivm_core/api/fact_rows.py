@@ -69,29 +69,14 @@ class FactRows(Sequence[R], Generic[R]):
         return f"[{listed}, … {more} more]" if more > 0 else f"[{listed}]"
 
 
-class StepDelta(Mapping[str, FactRows[tuple[Fact, int]]]):
-    """What a step changed, by output relation: `{"tc": [((1, 3), 1), …]}`.
+class ByRelation(Mapping[str, FactRows[R]], Generic[R]):
+    """Rows by output relation; asking for another one is `UnknownOutput`."""
 
-    Every output relation is there, with no rows where nothing changed. A weight is +1 or −1.
-    """
-
-    def __init__(
-        self,
-        rows: Mapping[str, FactRows[tuple[Fact, int]]],
-        epoch: int,
-        ignored: Mapping[str, int],
-        summary: StepSummary | None,
-    ) -> None:
-        """Use `Session.step`."""
+    def __init__(self, rows: Mapping[str, FactRows[R]]) -> None:
+        """The rows of every output relation."""
         self._rows_of = dict(rows)
-        self.epoch = epoch
-        """The session's epoch after the step."""
-        self.ignored = dict(ignored)
-        """By input relation: operations that changed nothing."""
-        self.summary = summary
-        """What the tick tells of itself."""
 
-    def __getitem__(self, relation: str) -> FactRows[tuple[Fact, int]]:
+    def __getitem__(self, relation: str) -> FactRows[R]:
         found = self._rows_of.get(relation)
         if found is None:
             there = ", ".join(self._rows_of) or "none"
@@ -110,6 +95,32 @@ class StepDelta(Mapping[str, FactRows[tuple[Fact, int]]]):
 
     def __len__(self) -> int:
         return len(self._rows_of)
+
+    def __repr__(self) -> str:
+        return repr(self._rows_of)
+
+
+class StepDelta(ByRelation[tuple[Fact, int]]):
+    """What a step changed, by output relation: `{"tc": [((1, 3), 1), …]}`.
+
+    Every output relation is there, with no rows where nothing changed. A weight is +1 or −1.
+    """
+
+    def __init__(
+        self,
+        rows: Mapping[str, FactRows[tuple[Fact, int]]],
+        epoch: int,
+        ignored: Mapping[str, int],
+        summary: StepSummary | None,
+    ) -> None:
+        """Use `Session.step`."""
+        super().__init__(rows)
+        self.epoch = epoch
+        """The session's epoch after the step."""
+        self.ignored = dict(ignored)
+        """By input relation: operations that changed nothing."""
+        self.summary = summary
+        """What the tick tells of itself."""
 
     def __repr__(self) -> str:
         return repr({name: rows for name, rows in self._rows_of.items() if len(rows)})
