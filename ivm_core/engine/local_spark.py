@@ -97,7 +97,10 @@ def remote_spark(url: str, extra: Mapping[str, str] | None = None) -> SparkSessi
         return session
     except Exception as error:
         # pyspark has turned all of the process to Connect; a local Spark is still possible
-        os.environ.pop(MODE_VARIABLE) if mode is None else os.environ.update({MODE_VARIABLE: mode})
+        if mode is None:
+            os.environ.pop(MODE_VARIABLE, None)
+        else:
+            os.environ[MODE_VARIABLE] = mode
         what = f"refuses: {error}" if isinstance(error, PySparkException) else "doesn't answer"
         where = url.partition(";")[0]  # what follows may be a token
         raise SparkLost(f"the Spark Connect server {what}", where, fix) from error

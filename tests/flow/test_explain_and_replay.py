@@ -89,6 +89,8 @@ def test_an_explanation_is_json(told: IncrementalFlow) -> None:
     assert set(content) == {
         "format",
         "view",
+        "key",
+        "origins",
         "fingerprint",
         "require",
         "verdict",
