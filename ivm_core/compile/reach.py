@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ivm_core.compile.totality import column_type
+from ivm_core.model.types import INTEGER_BITS
 from ivm_core.operators.sieve import sieved
 from ivm_core.operators.sql import equality_sides, is_null_safe, renamed
 from ivm_core.plan.nodes import (
@@ -40,7 +41,6 @@ KEYS = "@keys"
 """The relation of affected keys, whose columns are those of the stage's body."""
 UNKNOWN = "@unknown"
 """Stands in a filter for what is not a column of the relation."""
-INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 EXACT = frozenset({"STRING", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BINARY", "BOOLEAN", "DECIMAL"})
 
 
@@ -362,10 +362,10 @@ def _has_join(node: Node) -> bool:
 
 
 def _is_limitable(data_type: DataType) -> bool:
-    return data_type.kind in INTEGERS or data_type.kind in EXACT
+    return data_type.kind in INTEGER_BITS or data_type.kind in EXACT
 
 
 def _is_comparable(one: DataType, other: DataType) -> bool:
-    if one.kind in INTEGERS and other.kind in INTEGERS:
+    if one.kind in INTEGER_BITS and other.kind in INTEGER_BITS:
         return True
     return one == other and _is_limitable(one)

@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from ivm_core.model.errors import InternalError
+from ivm_core.model.types import INTEGER_BITS
+from ivm_core.model.types import Decimal as DecimalType
 from ivm_core.operators.sql import DIALECT, scalar_of, tree_of
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from ivm_core.model.types import DataType
     from ivm_core.plan.scalar import Scalar
 
-INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 _COMPARED: dict[type[exp.Expr], Any] = {
     exp.EQ: pc.equal,
     exp.NEQ: pc.not_equal,
@@ -145,26 +146,24 @@ def _type(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> DataType
 
 
 def _is_known(of: DataType) -> bool:
-    return of.kind in INTEGERS or of.kind in ("DECIMAL", "DATE", "STRING")
+    return of.kind in INTEGER_BITS or of.kind in ("DECIMAL", "DATE", "STRING")
 
 
 def _fits(tree: exp.Expr, of: DataType) -> bool:
     """Whether the constant is a value of the column's own type."""
-    if of.kind in INTEGERS:
+    if of.kind in INTEGER_BITS:
         number = _number(tree)
-        bits = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[of.kind]
-        whole = number is not None and number == number.to_integral_value()
-        return whole and number is not None and -(1 << bits) <= number < 1 << bits
-    if of.kind == "DECIMAL":
+        half = 1 << (INTEGER_BITS[of.kind] - 1)
+        return number is not None and number == int(number) and -half <= number < half
+    if isinstance(of, DecimalType):
         number = _number(tree)
-        precision, scale = of.precision, of.scale  # type: ignore[attr-defined]
         if number is None:
             return False
         exponent = number.as_tuple().exponent
         return (
             isinstance(exponent, int)
-            and -exponent <= scale
-            and abs(number) < Decimal(10) ** (precision - scale)
+            and -exponent <= of.scale
+            and abs(number) < Decimal(10) ** (of.precision - of.scale)
         )
     if of.kind == "DATE":
         return _date(tree) is not None
