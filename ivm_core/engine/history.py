@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.engine.commits import Commits
 from ivm_core.engine.costs import Costs
 from ivm_core.engine.definitions import SharedDefinition, SourceDefinition, ViewDefinition
 from ivm_core.engine.retention import Retention
@@ -73,7 +74,7 @@ class History:
     folders: set[str] = field(default_factory=set)
     """Folders of views and shared nodes, those that are gone too: none is used twice."""
     committed: Committed = field(default_factory=Committed)
-    commits: dict[int, dict[str, Any]] = field(default_factory=dict)
+    commits: Commits = field(default_factory=Commits)
     committed_at: dict[int, datetime] = field(default_factory=dict)
     """When ticks were committed, by the writer's clock; for retention alone."""
     whole_ticks: list[int] = field(default_factory=list)
@@ -292,7 +293,8 @@ class History:
         if body["shadow"]:
             shadow = self.views[body["shadow"]]
             self.views[shadow.name] = replace(shadow, shadow_of=view.name)
-        for tick, commit in self.commits.items():
+        for tick in list(self.commits):
+            commit = self.commits[tick]
             if old in commit["views"]:
                 views = with_key(commit["views"], old, view.name)
                 views[view.name] = {
@@ -310,7 +312,7 @@ class History:
         body = entry.body
         self.pending = None
         self.committed.add(entry.tick, entry.epoch)
-        self.commits[entry.tick] = body
+        self.commits.add(entry)
         views = {**body["views"], **body.get("shared", {})}
         for name, each in (*views.items(), *body["sources"].items()):
             if each["deletions"]:

@@ -155,7 +155,10 @@ def _entries(folder: CheckpointFolder, manifest: Manifest) -> list[Entry]:
     folder.verify([manifest.log])
     try:
         with folder.open(manifest.log) as stream:
-            return entries_of_parquet(stream)
+            entries = entries_of_parquet(stream)
+        if not all(isinstance(entry.body, dict) for entry in entries):
+            raise TypeError("an entry is no JSON object")
+        return entries
     except (OSError, ValueError, TypeError, KeyError, RecursionError, pa.ArrowException) as error:
         raise folder.refusal(f"its log can't be read: {error}") from error
 

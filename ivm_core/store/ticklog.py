@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import uuid
+import zlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -46,14 +48,39 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the log; `at` is the UTC time of writing as ISO text, for people only."""
+    """One entry of the log; `at` is the UTC time of writing as ISO text, for people only.
+
+    A log is long, and few of its bodies are looked at twice: they are held packed.
+    """
 
     seq: int
     kind: str
     tick: int
     epoch: int
     at: str
-    body: dict[str, Any]
+    packed: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What it says."""
+        return unpacked(self.packed)
+
+
+def packed(body: Mapping[str, Any]) -> bytes:
+    """A body as it is held; values that JSON can't carry (NaN among them) are a `ValueError`."""
+    text = json.dumps(dict(body), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _pressed(text)
+
+
+def _pressed(text: str) -> bytes:
+    return zlib.compress(text.encode(), level=1)
+
+
+@lru_cache(maxsize=16)
+def unpacked(body: bytes) -> dict[str, Any]:
+    """What `packed` was given; to be read only."""
+    read: dict[str, Any] = json.loads(zlib.decompress(body))
+    return read
 
 
 class TickLog:
@@ -128,8 +155,7 @@ class TickLog:
         `body` is JSON: values that JSON can't carry (NaN among them) are a `ValueError`.
         """
         now = datetime.now(UTC)
-        text = json.dumps(dict(body), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        entry = Entry(len(self.entries), kind, tick, epoch, now.isoformat(), json.loads(text))
+        entry = Entry(len(self.entries), kind, tick, epoch, now.isoformat(), packed(body))
         fault_point("before:ticklog.entry_file")
         file = self._write([entry])
         fault_point("after:ticklog.entry_file")
@@ -234,9 +260,7 @@ def entries_as_parquet(entries: list[Entry]) -> pa.Buffer:
     """Entries as the content of a file."""
     rows = {name: [getattr(each, name) for each in entries] for name in SCHEMA.names[:4]}
     rows["at"] = [datetime.fromisoformat(each.at) for each in entries]
-    rows["body"] = [
-        json.dumps(each.body, sort_keys=True, separators=(",", ":")) for each in entries
-    ]
+    rows["body"] = [zlib.decompress(each.packed).decode() for each in entries]
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.table(rows, schema=SCHEMA), sink, compression="zstd")
     return sink.getvalue()
@@ -246,7 +270,7 @@ def entries_of_parquet(stream: pa.NativeFile) -> list[Entry]:
     """Read back what `entries_as_parquet` wrote; `OSError`, `ArrowInvalid` for something else."""
     columns = parquet.ParquetFile(stream).read().to_pydict()
     return [
-        Entry(seq, kind, tick, epoch, at.isoformat(), json.loads(body))
+        Entry(seq, kind, tick, epoch, at.isoformat(), _pressed(body))
         for seq, kind, tick, epoch, at, body in zip(
             *(columns[name] for name in SCHEMA.names), strict=True
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,10 @@ def test_certificates_add_up(told: IncrementalFlow, forged: IncrementalFlow) -> 
     assert broken.broken_at == 4
     assert "the stored rows of its change have the digest" in broken.problem
     assert {row["customer"] for row in broken.sample} == {"bob", "cy"}
-    forged._engine.history.commits[4]["views"]["totals"]["digest"] = "0" * 31 + "1"
+    commits = forged._engine.history.commits
+    wrong = copy.deepcopy(commits[4])
+    wrong["views"]["totals"]["digest"] = "0" * 31 + "1"
+    commits[4] = wrong
     broken = forged.check_chain("totals")
     assert broken.broken_at == 4
     assert "add up to the digest" in broken.problem
