@@ -93,6 +93,12 @@ class _Plan:
         text = stored.sql if sql is None else sql
         _refuse_recursion(stored, text)
         functions = engine.functions.called_in(text)
+        shadow = self._history.shadow(view)
+        if shadow is not None and shadow.sql == text and shadow.functions == functions:
+            reads = self._catalog.program(shadow.name).reads
+            if not self._reads_other_columns(reads):
+                self._reads[view] = reads
+                return self._as_prepared(view, shadow)
         before = self._catalog.program(view)
         drafted = self._catalog.draft(
             view,
@@ -110,12 +116,24 @@ class _Plan:
         same = program.fingerprint == before.fingerprint and functions == stored.functions
         if same and not (over_others and _has_other_types(program, before)):
             return None
-        shadow = self._history.shadow(view)
         if shadow is not None and not over_others and _is_same(shadow, drafted):
-            drafted = replace(shadow, name=view, folder=shadow.name, shadow_of="")
-        if drafted.schema == stored.schema:
-            drafted = replace(drafted, rows_folder=stored.rows_in)
-        return drafted
+            return self._as_prepared(view, shadow)
+        return self._over_own_rows(drafted)
+
+    def _as_prepared(self, view: str, shadow: ViewDefinition) -> ViewDefinition:
+        """What stands prepared beside a view as its next definition: nothing is compiled."""
+        definition = self._over_own_rows(
+            replace(shadow, name=view, folder=shadow.name, shadow_of="")
+        )
+        self._catalog.redraft(self._catalog.program(shadow.name).called(view), definition)
+        return definition
+
+    def _over_own_rows(self, definition: ViewDefinition) -> ViewDefinition:
+        """A next definition, whose rows go on in the view's own trace where its columns stay."""
+        stored = self._history.views[definition.name]
+        if definition.schema == stored.schema:
+            return replace(definition, rows_folder=stored.rows_in)
+        return definition
 
     def _usable(self) -> list[str]:
         """Shared nodes that read nothing that the call alters: they stay what they are."""
