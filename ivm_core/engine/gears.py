@@ -94,6 +94,7 @@ LEFT_OUT = (
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 MANY_SCHEMAS = 200
+PATTERN = re.compile(r"[][{}*?\\]")
 WITH_OFFSET = re.compile(r"\b(PRECEDING|FOLLOWING|OFFSET)\b")
 LOW = {
     EXCLUDED_RULES: ",".join(LEFT_OUT),
@@ -409,12 +410,12 @@ def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
         return rows.frame
     if not rows.uris:
         return session.createDataFrame([], to_spark(rows.schema))
-    # a folder may have glob characters in its name
-    reader = session.read.option("__globPaths__", "false").schema(to_spark(rows.schema))
+    reader = session.read.schema(to_spark(rows.schema))
     if not any("://" in uri for uri in rows.uris):
         # many small row groups: on local disks asking for ranges costs more than reading on
         reader = reader.option("parquet.hadoop.vectored.io.enabled", "false")
-    frame = reader.parquet(*rows.uris)
+    # a folder's name is no pattern; with `__globPaths__` off Spark reads each file once a path
+    frame = reader.parquet(*(PATTERN.sub(r"\\\g<0>", uri) for uri in rows.uris))
     if rows.at is not None:
         frame = frame.where(F.col("_tick") <= rows.at)
     if rows.since is not None:

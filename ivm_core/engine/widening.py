@@ -50,6 +50,7 @@ def widen_source(engine: Engine, name: str, schema: Schema) -> tuple[str, ...]:
     _refuse_narrower(engine, source, schema)
     if not added:
         return ()
+    _refuse_required(source, schema, added)
     _refuse_changed_views(engine, source, schema)
     wider = replace(source, schema=schema)
     digest = _digest(engine, source, schema)
@@ -155,6 +156,17 @@ def _refuse_narrower(engine: Engine, source: SourceDefinition, schema: Schema) -
         stored=source.schema.ddl,
         given=schema.ddl,
     )
+
+
+def _refuse_required(source: SourceDefinition, schema: Schema, added: tuple[str, ...]) -> None:
+    """UserError for new columns that the rows which are there could not have."""
+    required = [name for name in added if not schema.field(name).nullable]
+    if required:
+        raise UserError(
+            f"{', '.join(required)} would be NULL in the rows that are there, and is NOT NULL",
+            where=f"source {source.name}",
+            fix="leave NOT NULL out for new columns",
+        )
 
 
 def _digest(engine: Engine, source: SourceDefinition, schema: Schema) -> Digest:

@@ -38,6 +38,9 @@ _UNSTORABLE = {
     "\0": "a zero byte",
 }
 
+_PATHS = (".", "[")
+"""Arrow takes a name that begins so for a path to a column."""
+
 
 def quote(identifier: str) -> str:
     """The identifier in backticks, for Spark SQL and DDL; anything can be quoted."""
@@ -88,14 +91,20 @@ def check_column_name(name: str, where: str = "") -> str:
 
 
 def is_storable(name: str) -> bool:
-    """Whether Delta can store a column of that name."""
-    return bool(name) and not any(character in _UNSTORABLE for character in name)
+    """Whether Delta can store a column of that name, and Arrow find it."""
+    return bool(name) and not name.startswith(_PATHS) and _UNSTORABLE.keys().isdisjoint(name)
 
 
 def check_storable(name: str, where: str = "") -> str:
     """Give back a column or struct field name that Delta can store; else `InvalidName`."""
     if not name:
         raise InvalidName("a column or field has an empty name", where, "give it a name")
+    if name.startswith(_PATHS):
+        raise InvalidName(
+            f"the column name {name!r} begins with {name[0]}, which Arrow takes for a path",
+            where,
+            "give it another name (in a view: an alias with AS)",
+        )
     for character in name:
         if character in _UNSTORABLE:
             raise InvalidName(

@@ -126,7 +126,9 @@ class ParquetScan:
     ) -> pa.Table:
         has = set(file.schema_arrow.names)
         if has.issuperset(columns):
-            return file.read_row_groups(groups, columns=list(columns), use_threads=False)
+            # Parquet takes `a` for all paths below it too, those of a column `a.b` among them
+            found = file.read_row_groups(groups, columns=list(columns), use_threads=False)
+            return found.select(list(columns))
         count = sum(file.metadata.row_group(group).num_rows for group in groups)
         there = [name for name in columns if name in has]
         table = file.read_row_groups(groups, columns=there, use_threads=False) if there else None

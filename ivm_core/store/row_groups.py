@@ -27,7 +27,9 @@ class ColumnRange:
     @classmethod
     def of(cls, metadata: Any, column: str, of: pa.DataType) -> ColumnRange:
         """Read the statistics of a column at the file's top level, or one that it lacks."""
-        names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+        leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]
+        # a field `b` of a struct `a` has the path of a column that is called `a.b`
+        names = [leaf.path if leaf.path == leaf.name else None for leaf in leaves]
         if column not in names:
             unknown = np.zeros(metadata.num_row_groups, dtype=bool)
             nothing = np.zeros(metadata.num_row_groups, dtype=np.int64)

@@ -101,9 +101,11 @@ def test_a_folder_name_is_taken_as_it_is(name: str, tmp_path: Path, spark: Spark
         with IncrementalFlow.open(tmp_path / folder / "flow", spark) as flow:
             flow.register_source("s", "id INT")
             flow.register_view("v", "SELECT id FROM s")
-            flow.tick("s", [(number,)])
+            for id in (number, number + 10, number + 20):  # a file each
+                flow.tick("s", [(id,)])
     with IncrementalFlow.open(tmp_path / name / "flow", spark) as flow:
-        assert rows(flow.snapshot("v")) == [(0,)]
+        assert rows(flow.snapshot("v")) == [(0,), (10,), (20,)]
+        assert rows(flow.changes("v", since=1).select("id")) == [(10,), (20,)]
 
 
 def test_a_directory_with_something_else_in_it_is_not_a_flow(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ivm_core import DefinitionConflict, DeltaBatch, IncrementalFlow, UnknownName
+from ivm_core import DefinitionConflict, DeltaBatch, IncrementalFlow, UnknownName, UserError
 from ivm_core.model.digest import Digest
 from ivm_core.operators.row_identity import digest_of
 from tests.flow.shop import ORDERS, assert_exact, log_of, rows
@@ -80,6 +80,8 @@ def test_a_column_that_would_go_is_named_with_what_has_it(sold: IncrementalFlow)
         assert "amount" in caught.value.what
         assert "3 stored rows" in caught.value.what
         assert "large, totals" in caught.value.what
+    with pytest.raises(UserError, match="would be NULL in the rows that are there"):
+        sold.alter_source("orders", f"{ORDERS}, z INT NOT NULL")
     with pytest.raises(UnknownName):
         sold.alter_source("nothing", ORDERS)
     assert log_of(sold) == before

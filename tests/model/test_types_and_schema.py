@@ -119,7 +119,7 @@ def test_decimals_that_do_not_exist(ddl: str) -> None:
     "name",
     [
         *("_weight", "_TICK", "_tv_x", "_change_type", "_commit_version", "_commit_timestamp"),
-        *("a b", "a,b", "a;b", "a{", "a}", "a(", "a)", "a\nb", "a\tb", "a=b", "a`b"),
+        *("a b", "a,b", "a;b", "a{", "a}", "a(", "a)", "a\nb", "a\tb", "a=b", "a`b", ".a", "[0]"),
     ],
 )
 def test_column_names_that_are_reserved_or_cannot_be_stored(name: str) -> None:

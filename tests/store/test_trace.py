@@ -349,3 +349,22 @@ def test_a_trace_is_given_columns_with_its_next_rows(
     assert narrower.read(committed, columns=["id"])["id"].to_pylist() == [1, 2, 3]
     with pytest.raises(CorruptStore):
         Trace.open(Location(tmp_path / "t"), narrow)
+
+
+def test_a_column_with_a_dot_is_not_the_field_of_a_struct(place: Location) -> None:
+    schema = pa.schema(
+        [("a", pa.struct([("b", pa.int64())])), ("a.b", pa.int64()), ("_weight", pa.int64())]
+    )
+    count = 20_000
+    columns = [[{"b": 0}] * count, list(range(count)), [1] * count]
+    table = pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema
+    )
+    trace, committed = Trace.open(place, schema), Committed()
+    trace.append(table, 1, 1)
+    committed.add(1, 1)
+    limit = Limit.all_of((ColumnLimit("a.b", pa.array([5000])),))
+    found = trace.read(committed, where=limit)
+    assert found["a.b"].to_pylist() == [5000]
+    assert found["a"].to_pylist() == [{"b": 0}]
+    assert trace.read(committed, columns=["a"]).column_names == ["a"]
