@@ -17,6 +17,7 @@ from ivm_core.frontend import functions
 from ivm_core.frontend.aggregates import aggregate_calls
 from ivm_core.frontend.outer import relations
 from ivm_core.frontend.spelling import folded
+from ivm_core.frontend.table_functions import positional
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import column, number
 
@@ -265,7 +266,7 @@ def with_lateral_views(tree: exp.Expr, where: str, questions: Questions) -> exp.
             )
         called = exp.to_identifier(f"generated_{count}", quoted=True)
         alias = exp.TableAlias(this=called, columns=[name.copy() for name in names])
-        call = (item.this if isinstance(item, exp.Aliases) else item.unalias()).copy()
+        call = positional((item.this if isinstance(item, exp.Aliases) else item.unalias()).copy())
         is_outer = folded(call.name).endswith("_outer")
         if is_outer:
             call.set("this", call.name[: -len("_outer")])

@@ -41,7 +41,7 @@ from ivm_core.frontend.spelling import folded, remember_spelling
 from ivm_core.frontend.sql_functions import SqlFunction, SqlFunctions
 from ivm_core.frontend.struct_stars import with_fields
 from ivm_core.frontend.table_functions import with_laterals
-from ivm_core.frontend.time_windows import with_window_columns
+from ivm_core.frontend.time_windows import with_times, with_window_columns
 from ivm_core.frontend.twins import without_twins
 from ivm_core.frontend.unnamed import with_names
 from ivm_core.frontend.using_columns import with_using_columns
@@ -171,7 +171,8 @@ class _Planner:
         tree = with_star_arguments(tree, self._columns_of)
         tree = with_lateral_views(tree, self._where, self._questions)
         tree = with_window_times(with_grouping_ids(with_grouped_subqueries(tree)))
-        tree = with_window_columns(with_named_windows(tree, self._where))
+        tree = with_times(with_named_windows(tree, self._where), self._questions)
+        tree = with_window_columns(tree)
         remember_spelling(tree)
         try:
             qualified = qualify(tree, schema=self._schema, dialect=Verbatim)

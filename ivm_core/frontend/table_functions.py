@@ -33,13 +33,18 @@ def _is_generator(relation: exp.Expr) -> bool:
 
 
 def _lateral(table: exp.Expr, *, view: bool) -> exp.Lateral:
-    call: exp.Expr = table.this.copy()
-    if len(call.expressions) == 1 and isinstance(call.expressions[0], exp.Kwarg):
-        call.set("expressions", [call.expressions[0].expression])
+    call = positional(table.this.copy())
     is_outer = folded(call.name).endswith("_outer")
     if is_outer and view:
         call.set("this", call.name[: -len("_outer")])
     return exp.Lateral(this=call, view=view, outer=is_outer and view, alias=table.args.get("alias"))
+
+
+def positional(call: exp.Expr) -> exp.Expr:
+    """A generator's call without the name of its one argument, which LATERAL VIEW doesn't take."""
+    if len(call.expressions) == 1 and isinstance(call.expressions[0], exp.Kwarg):
+        call.set("expressions", [call.expressions[0].expression])
+    return call
 
 
 def _derived(table: exp.Expr) -> exp.Expr:

@@ -25,6 +25,7 @@ from ivm_core.plan.partitioned import Windowed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ivm_core.frontend.questions import Questions
     from ivm_core.plan.scalar import Scalar
 
 NAMES = ("window", "session_window")
@@ -76,6 +77,20 @@ def with_window_columns(tree: exp.Expr) -> exp.Expr:
             if len(column.parts) == 1 and column.parent is select:
                 replaced = exp.alias_(replaced, exp.to_identifier(first.name))
             column.replace(replaced)
+    return tree
+
+
+def with_times(tree: exp.Expr, questions: Questions) -> exp.Expr:
+    """The query with the texts that windows are asked for cast to times, as Spark does it."""
+    for call in list(tree.find_all(exp.Anonymous)):
+        select = call.find_ancestor(exp.Select)
+        if select is None or not is_time_window(call) or not call.expressions:
+            continue
+        at, *spans = call.expressions
+        found = questions.about([at], select)
+        if found and found[0][1].startswith("string"):
+            time = exp.cast(at.copy(), "TIMESTAMP", dialect="spark")
+            call.set("expressions", [time, *spans])
     return tree
 
 

@@ -39,3 +39,12 @@ INSERT INTO u VALUES (1), (4), (5);
 DELETE FROM t VALUES (1, ARRAY('ab', 'c'));
 INSERT INTO t VALUES (1, ARRAY('b')), (6, ARRAY());
 DELETE FROM u VALUES (4);
+
+-- case: generators whose argument has its name
+CREATE SOURCE t (id INT, xs ARRAY<INT>);
+CREATE VIEW listed AS SELECT id, explode(collection => xs) AS x FROM t;
+CREATE VIEW outer_listed AS SELECT id, explode_outer(collection => xs) AS x FROM t;
+-- tick: some
+INSERT INTO t VALUES (1, array(1, 2)), (2, array()), (3, NULL);
+-- tick: one goes
+DELETE FROM t VALUES (1, array(1, 2));

@@ -26,3 +26,14 @@ DELETE KEYS FROM e VALUES (8);
 UPSERT INTO e VALUES (5, 'a', '2024-03-01 10:05:00');
 -- tick: the first row of a session goes
 DELETE KEYS FROM e VALUES (1), (6);
+
+-- case: windows over times that are written as text
+CREATE SOURCE e (k STRING, at STRING, n INT);
+CREATE VIEW tumbling AS SELECT k, window.start, window.end, COUNT(*) AS c FROM e GROUP BY k, window(at, '5 minutes');
+CREATE VIEW sliding AS SELECT window.start AS s, SUM(n) AS n FROM e GROUP BY window(at, '10 minutes', '5 minutes');
+CREATE VIEW sessions AS SELECT k, session_window.start AS s, session_window.end AS f, COUNT(*) AS c FROM e GROUP BY k, session_window(at, '5 minutes');
+-- tick: some
+INSERT INTO e VALUES ('a', '2021-01-01 00:00:00', 1), ('a', '2021-01-01 00:04:30', 2), ('a', '2021-01-01 00:10:00', 3), ('b', '2021-01-01 00:01:00', 4), ('b', NULL, 5);
+-- tick: a bridge between sessions, and one that goes
+INSERT INTO e VALUES ('a', '2021-01-01 00:07:00', 6);
+DELETE FROM e VALUES ('b', '2021-01-01 00:01:00', 4);
