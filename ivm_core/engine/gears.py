@@ -16,6 +16,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
@@ -34,7 +35,6 @@ from ivm_core.store.trace_writing import SPARK_WRITE_OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -404,7 +404,7 @@ def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
         return session.createDataFrame([], to_spark(rows.schema))
     if isinstance(rows, LocalRows):
         # Spark 4.2 stops reading a table's batches at the first empty one
-        table = rows.table.combine_chunks()
+        table = _from_the_start(rows.table.combine_chunks())
         return session.createDataFrame(table, to_spark(rows.schema))
     if isinstance(rows, FrameRows):
         return rows.frame
@@ -421,6 +421,15 @@ def _bound_frame(session: SparkSession, rows: Rows) -> DataFrame:
     if rows.since is not None:
         frame = frame.where(F.col("_tick") > rows.since)
     return frame
+
+
+def _from_the_start(table: pa.Table) -> pa.Table:
+    """The table with no column that is a slice: PySpark can't take lists of such a one apart."""
+    columns = [
+        pa.concat_arrays(column.chunks) if any(part.offset for part in column.chunks) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, schema=table.schema)
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -140,6 +140,15 @@ def test_an_offending_row_is_named_where_one_alone_offends(flow: IncrementalFlow
     assert_exact(flow, "j", "total")
 
 
+def test_an_offending_row_is_found_among_lists(flow: IncrementalFlow) -> None:
+    flow.register_source("n", "id INT, xs ARRAY<INT>, ps ARRAY<STRUCT<p: INT>>")
+    flow.register_view("first", "SELECT id, xs[0] AS x, ps FROM n")
+    batch = [(1, [1, 2], [{"p": 1}, None]), (2, None, None), (3, [4], []), (4, [], [None])]
+    with pytest.raises(TickFailed, match="INVALID_ARRAY_INDEX") as caught:
+        flow.tick("n", batch)
+    assert caught.value.row.startswith("n: id = 4, xs = []")
+
+
 def test_an_offending_row_is_named_among_many(
     flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,8 @@ def _needs(node: Node, wanted: frozenset[str]) -> list[frozenset[str]]:
         # every column decides which rows are the same
         return [frozenset(child.columns) for child in node.inputs]
     if isinstance(node, Repeated):
-        return [wanted | {node.times}]
+        # rows are counted by the weight of a column, so one of them stays
+        return [(wanted or frozenset(node.columns[:1])) | {node.times}]
     if isinstance(node, Kept):
         return [wanted.union(node.keys)]
     if isinstance(node, Generate):

@@ -24,3 +24,17 @@ DELETE FROM b VALUES (1, 'p') * 2;
 -- tick: the right goes
 DELETE FROM b VALUES (NULL, NULL) * 3;
 DELETE FROM b VALUES (3, 'q');
+
+-- case: rows of set operations that are only counted
+CREATE SOURCE a (x INT, s STRING);
+CREATE SOURCE b (x INT, s STRING);
+CREATE VIEW left_over AS SELECT COUNT(*) AS n FROM (SELECT x FROM a EXCEPT ALL SELECT x FROM b);
+CREATE VIEW in_both AS SELECT COUNT(*) AS n FROM (SELECT x, s FROM a INTERSECT ALL SELECT x, s FROM b);
+CREATE VIEW ones AS SELECT 1 AS one FROM (SELECT x FROM a EXCEPT ALL SELECT x FROM b);
+-- tick: duplicates and NULLs
+INSERT INTO a VALUES (1, 'p') * 3;
+INSERT INTO a VALUES (NULL, NULL) * 2;
+INSERT INTO b VALUES (1, 'p'), (NULL, NULL), (3, 'q');
+-- tick: both sides
+DELETE FROM a VALUES (1, 'p') * 2;
+INSERT INTO b VALUES (NULL, NULL);
