@@ -37,6 +37,11 @@ def given_changes(
             f"tick takes a source's name or a mapping, not {type(changes).__name__}",
             fix='call tick("source", changes) or tick({"source": changes})',
         )
+    if delta is not None:
+        raise UserError(
+            "tick got changes by source, and others besides",
+            fix='put them under the name of their source: tick({"source": changes, …})',
+        )
     return changes
 
 

@@ -52,6 +52,8 @@ def arrow_column(column: pa.Array | pa.ChunkedArray, of: DataType, place: Place)
     """The column as the Arrow type of `of`; a `BatchError` with the first value that can't be."""
     if column.type == to_arrow(of):
         return column
+    if not len(column):
+        return pa.array([], to_arrow(of))
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks)
@@ -59,7 +61,7 @@ def arrow_column(column: pa.Array | pa.ChunkedArray, of: DataType, place: Place)
         return _fitted(whole, of)
     except (Misfit, pa.ArrowException) as failure:
         index = _first_misfit(whole, of)
-        value = whole[index].as_py() if len(whole) else None
+        value = whole[index].as_py()
         fix = failure.fix if isinstance(failure, Misfit) else ""
         got = f"{whole.type}, {shown(value)}"
         raise place.refusal(index, of, got, fix or f"cast the column to {of.ddl}") from None

@@ -104,7 +104,7 @@ class ChangeFile:
     def _text_lines(self) -> Iterable[str]:
         try:
             if self.path == STDIN:
-                return sys.stdin.read().splitlines()
+                return sys.stdin.read().split("\n")
             return Path(self.path).read_text(encoding="utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
             raise UserError(

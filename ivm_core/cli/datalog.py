@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
 
 def _facts(relation: Relation, file: Path) -> list[tuple[Any, ...]]:
     try:
-        lines = file.read_text("utf-8").splitlines()
+        lines = file.read_text("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the facts can't be read: {error}", str(file)) from error
     facts = []

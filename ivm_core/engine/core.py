@@ -408,7 +408,9 @@ class Engine:
         notes: list[str] = []
         if pull or hydrate:
             widen_followed(self, needed, only_unread=not pull)
-            pins, notes = self.followed.newest(needed, only_unread=not pull)
+            pins, notes = self.followed.newest(
+                needed, only_unread=not pull, only_needed=views is not None
+            )
         deduplication = Deduplication(self._memories, self.history, dedup)
         staging = Staging(
             self.layout, self.history, self.gears_if_needed, tick, self._writing(), deduplication
@@ -509,7 +511,12 @@ class Engine:
         if not self.history.pins or now < self._looked_at + LOOK_EVERY_SECONDS:
             return []
         self._looked_at = now
-        found = warnings(self.history, self.catalog, self.followed)
+        try:
+            found = warnings(self.history, self.catalog, self.followed)
+        except Exception as error:
+            log.warning("followed tables could not be looked at", exc_info=True)
+            said = f"followed tables could not be looked at: {type(error).__name__}: {error}"
+            return [masked(said)]
         return [f"{name}: {said}" for name, said in found.items()]
 
     def compact(self) -> tuple[list[str], list[str]]:
@@ -737,7 +744,12 @@ class Engine:
             raise LogicalTimeError(
                 f"{given!r} is not a time with a time zone", where="logical_time"
             )
-        given = given.astimezone(UTC)
+        try:
+            given = given.astimezone(UTC)
+        except OverflowError as error:
+            raise LogicalTimeError(
+                f"{given.isoformat()} has no time in UTC", where="logical_time"
+            ) from error
         if last is not None and given < last:
             raise LogicalTimeError(
                 f"{given.isoformat()} is before {last.isoformat()}, the time of tick "

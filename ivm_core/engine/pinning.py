@@ -64,10 +64,11 @@ class FollowedTables:
         return table
 
     def newest(
-        self, needed: Collection[str], *, only_unread: bool = False
+        self, needed: Collection[str], *, only_unread: bool = False, only_needed: bool = False
     ) -> tuple[dict[str, Pin], list[str]]:
         """The versions that a tick reads, and what is out of the ordinary about them.
 
+        With `only_needed` all other tables stay where they are, whatever became of them.
         `SourceReplaced` for a needed table that was made again, or that can't be read on because
         its schema changed right after what was read last. Of others that is only told.
         """
@@ -76,6 +77,8 @@ class FollowedTables:
         for name, source in self._history.sources.items():
             before = self._history.pins.get(name)
             if source.kind != DELTA or (only_unread and before is not None):
+                continue
+            if only_needed and name not in needed:
                 continue
             try:
                 if before is None:

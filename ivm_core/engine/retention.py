@@ -7,7 +7,6 @@ above what a view has seen, a watch or pin needs, or a replay could begin with.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,8 @@ PAYS_FROM = 8
 FOLDED_ON_DRIVER = 2_000_000
 """Stored rows of a trace that are folded; larger ones keep their ticks apart, and that is told."""
 
+LONGEST_DAYS = 365_000
+
 
 @dataclass(frozen=True)
 class Retention:
@@ -44,8 +45,11 @@ class Retention:
         if not is_count or (isinstance(ticks, int) and ticks < 1):
             raise UserError(f"ticks={ticks!r} is not a number of ticks", fix="give 1 or more")
         is_time = days is None or (isinstance(days, int | float) and not isinstance(days, bool))
-        if not is_time or (isinstance(days, int | float) and not 0 < days < math.inf):
-            raise UserError(f"days={days!r} is not a time", fix="give days, such as 30 or 0.5")
+        if not is_time or (isinstance(days, int | float) and not 0 < days <= LONGEST_DAYS):
+            raise UserError(
+                f"days={days!r} is not a time",
+                fix=f"give days, such as 30 or 0.5, at most {LONGEST_DAYS:,}; none for all of them",
+            )
         return cls(
             ticks if isinstance(ticks, int) else None,
             float(days) if isinstance(days, int | float) else None,

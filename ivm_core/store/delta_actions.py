@@ -28,7 +28,8 @@ class DataFile:
 def read_actions(location: Location, version: int) -> list[dict[str, Any]]:
     """The actions of one commit; `FileNotFoundError` where there is none."""
     text = location.read_bytes(f"{LOG}/{version_file(version)}").decode()
-    return [json.loads(line) for line in text.splitlines() if line]
+    # not splitlines: statistics have texts, and these may have separators of Unicode in them
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def commit_text(

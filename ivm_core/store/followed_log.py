@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from ivm_core.model.errors import HistoryLost
+from ivm_core.store.delta_actions import read_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ivm_core.store.location import Location
 
 Kind = Literal["nothing", "insert_only", "changed", "schema_changed", "replaced"]
@@ -141,15 +140,14 @@ def _change(
     return Change(kind, since, until, tuple(files.values()), feed, vectors, rows)
 
 
-def _actions(location: Location, version: int) -> Iterator[dict[str, Any]]:
+def _actions(location: Location, version: int) -> list[dict[str, Any]]:
     try:
-        text = location.read_bytes(f"_delta_log/{version:020d}.json").decode()
+        return read_actions(location, version)
     except FileNotFoundError as error:
         raise HistoryLost(
             f"version {version} is gone from the log of the table before it was read",
             location.uri,
         ) from error
-    return (json.loads(line) for line in text.splitlines() if line.strip())
 
 
 def _columns(schema: str) -> Any:

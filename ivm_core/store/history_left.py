@@ -7,13 +7,13 @@ older than the shorter of the two, nothing that the flow needs can go.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import HistoryLost
+from ivm_core.store.delta_actions import read_actions, version_file
 
 if TYPE_CHECKING:
     from ivm_core.store.followed import FollowedTable
@@ -66,21 +66,21 @@ def history_left(table: FollowedTable, since: int) -> HistoryLeft | None:
 
 
 def _committed_at(table: FollowedTable, version: int) -> datetime:
-    path = f"_delta_log/{version:020d}.json"
     try:
-        lines = table.location.read_bytes(path).decode().splitlines()
+        actions = read_actions(table.location, version)
     except FileNotFoundError as error:
         raise HistoryLost(
             f"version {version} is gone from the log of the table before it was read",
             table.location.uri,
         ) from error
-    for line in lines:
-        made = json.loads(line).get("commitInfo", {}) if '"commitInfo"' in line else {}
+    for action in actions:
+        made = action.get("commitInfo", {})
         moment = made.get("inCommitTimestamp", made.get("timestamp"))
         if moment is not None:
             return datetime.fromtimestamp(moment / 1000, UTC)
+    name = version_file(version)
     entries = table.location.list("_delta_log")
-    modified = next(entry.modified for entry in entries if entry.path.endswith(path))
+    modified = next(entry.modified for entry in entries if entry.path.endswith(name))
     return datetime.fromtimestamp(modified, UTC)
 
 

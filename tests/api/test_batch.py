@@ -79,7 +79,9 @@ def test_rows_of_named_tuples_and_names_in_any_case() -> None:
 
 
 def test_no_rows_are_a_batch_too() -> None:
-    for nothing in ([], DeltaBatch(), arrow_schema(ORDERS).empty_table(), iter(())):
+    names = ORDERS.names
+    untyped = pd.DataFrame({name: [] for name in names})
+    for nothing in ([], DeltaBatch(), arrow_schema(ORDERS).empty_table(), iter(()), untyped):
         assert bind(nothing).table.schema == arrow_schema(ORDERS, weight=True)
         assert bind(nothing).table.num_rows == 0
 

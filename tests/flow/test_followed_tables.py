@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,8 +24,6 @@ from ivm_core.store import followed_retention
 from tests.flow.shop import assert_exact, rows
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from ivm_core import StepSummary
@@ -299,9 +298,44 @@ def test_a_broken_table_stops_only_the_views_that_read_it(
     with pytest.raises(UserError):
         flow.tick()
     flow.tick("other", [(1,)], views=["apart"])
-    summary = flow.tick(views=["apart"])
-    assert any("events is not read on" in note for note in summary.notes), summary.notes
+    assert flow.tick(views=["apart"]).notes == ()
     assert rows(flow.snapshot("apart")) == [(2,)]
+
+
+def test_a_table_that_lost_files_stops_only_the_views_that_read_it(
+    flow: IncrementalFlow, table: Table, tmp_path: Path, spark: SparkSession
+) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta", "INSERT INTO $t VALUES (1, 'a', 1)"
+    )
+    whole = Table(spark, tmp_path / "whole").run("CREATE TABLE $t (x INT) USING delta")
+    follow(flow, table)
+    flow.register_source("whole", delta_table=whole.path)
+    flow.register_view("apart", "SELECT x + 1 AS x FROM whole")
+    flow.tick()
+    before = set(Path(table.path).glob("*.parquet"))
+    table.run("INSERT INTO $t VALUES (2, 'b', 2)")
+    whole.run("INSERT INTO $t VALUES (1)")
+    for lost in set(Path(table.path).glob("*.parquet")) - before:
+        lost.unlink()
+    with pytest.raises(UserError):
+        flow.tick()
+    flow.tick(views=["apart"])
+    assert rows(flow.snapshot("apart")) == [(2,)]
+    assert rows(flow.snapshot("n")) == [("a", 1, 1)]
+
+
+def test_separators_of_unicode_are_letters_like_others(
+    flow: IncrementalFlow, table: Table, place: Path
+) -> None:
+    table.run("CREATE TABLE $t (id INT, k STRING, x INT) USING delta")
+    follow(flow, table)
+    flow.tick()
+    for number, letter in enumerate("\u2028\u2029\x85\x1c\x0b"):
+        table.run(f"INSERT INTO $t VALUES ({number}, 'a{letter}b', 1)")
+        flow.tick()
+    assert flow.snapshot("n").count() == 5
+    assert read_status(place).sources[0].warning == ""
 
 
 def test_a_source_is_declared_again_after_its_table_has_changed(
