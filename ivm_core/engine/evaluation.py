@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import stage_catalog
@@ -268,4 +268,7 @@ class ViewEvaluation:
 def spark_message(error: PySparkException) -> str:
     """Spark's own text without the stack."""
     text = str(error).split("\n\nJVM stacktrace")[0]
-    return text.split("\n\tat ")[0].strip()
+    text = text.split("\n\tat ")[0].strip()
+    if isinstance(error, PythonException) and "Traceback (most recent call last)" in text:
+        return text.splitlines()[-1].strip()  # what the function raised, and not where
+    return text

@@ -10,7 +10,13 @@ from sqlglot import exp
 from ivm_core.frontend import functions
 from ivm_core.frontend.other_ways import ORDERS, is_range, is_star_argument
 from ivm_core.frontend.outer import from_clause
-from ivm_core.frontend.subquery_parts import conjuncts
+from ivm_core.frontend.subquery_parts import (
+    BELOW_THE_JOIN,
+    NOT_IN_OF_ROWS_THAT_STAY,
+    TAKEN_FOR_TRUE,
+    conjuncts,
+    is_not_in,
+)
 from ivm_core.model.errors import NotIncremental, SqlError, Unsupported
 from ivm_core.operators.calls import WRAPPERS
 
@@ -134,7 +140,14 @@ def _of_join(node: exp.Join) -> Iterator[Finding]:
                     found,
                     "write it with AND, in WHERE, or as NOT EXISTS",
                     "IN",
-                    "where a NULL is compared there, Spark takes NOT IN for true, and SQL does not",
+                    TAKEN_FOR_TRUE,
+                )
+        if node.kind == "ANTI" and is_not_in(condition):
+            operand = condition.unnest().this.unnest().this
+            right = node.this.alias_or_name
+            if any(column.table != right for column in operand.find_all(exp.Column)):
+                yield Finding(
+                    NOT_IN_OF_ROWS_THAT_STAY, condition, BELOW_THE_JOIN, "IN", TAKEN_FOR_TRUE
                 )
     if node.method not in ("", "NATURAL"):
         yield Finding(f"{node.method} JOIN", node, "write the condition with ON", node.method)

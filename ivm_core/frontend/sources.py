@@ -10,7 +10,16 @@ from ivm_core.frontend.outer import is_parenthesis, outer_names
 from ivm_core.frontend.scalars import internal, with_clocks
 from ivm_core.frontend.spelling import column_list, plan_column
 from ivm_core.frontend.subqueries import QueryBuilder, Subqueries
-from ivm_core.frontend.subquery_parts import bare, conjuncts, has_subquery, renamed
+from ivm_core.frontend.subquery_parts import (
+    BELOW_THE_JOIN,
+    NOT_IN_OF_ROWS_THAT_STAY,
+    TAKEN_FOR_TRUE,
+    bare,
+    conjuncts,
+    has_subquery,
+    is_not_in,
+    renamed,
+)
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import column_scalar, scalar_of, unchanged
@@ -84,6 +93,8 @@ class Sources:
         other.add(join.this)
         left, right = self._settled(), other._settled()
         columns = (*left.columns, *right.columns)
+        staying = {"LEFT": left.columns, "RIGHT": right.columns}.get(join.side, columns)
+        self._refuse_not_in(on, frozenset(staying))
         left, right, bound = self._answered(left, right, on)
         left = with_clocks(left, bound)
         conditions = tuple(scalar_of(each) for each in bound)
@@ -137,6 +148,17 @@ class Sources:
                     part.replace(value)
                 bound.append(internal(tree))
         return left, right, bound
+
+    def _refuse_not_in(self, on: list[exp.Expr], staying: frozenset[str]) -> None:
+        """`Unsupported` for NOT IN of a side whose rows stay: Spark doesn't know NULLs there."""
+        for each in on:
+            if is_not_in(each) and staying & set(outer_names(each)):
+                raise Unsupported(
+                    NOT_IN_OF_ROWS_THAT_STAY,
+                    position=self._builder.where,
+                    reason=TAKEN_FOR_TRUE,
+                    rewrite=BELOW_THE_JOIN,
+                )
 
     def _beside_each(self, relation: exp.Expr, on: list[exp.Expr] | None) -> None:
         """A relation that reads those before it; with `on` by LEFT JOIN."""

@@ -28,6 +28,20 @@ def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
     return [tree]
 
 
+NOT_IN_OF_ROWS_THAT_STAY = "NOT IN (SELECT …) of the side of a join whose rows all stay, in ON"
+TAKEN_FOR_TRUE = "where a NULL is compared there, Spark takes NOT IN for true, and SQL does not"
+BELOW_THE_JOIN = (
+    "write NOT EXISTS (SELECT 1 FROM … WHERE …) in ON, or NOT IN in a derived table below the join"
+)
+
+
+def is_not_in(condition: exp.Expr) -> bool:
+    """Whether a condition is `x NOT IN (SELECT …)`."""
+    negation = condition.unnest()
+    found = negation.this.unnest() if isinstance(negation, exp.Not) else None
+    return isinstance(found, exp.In) and found.args.get("query") is not None
+
+
 def has_subquery(tree: exp.Expr) -> bool:
     """Whether a query stands in an expression."""
     return any(isinstance(node, exp.Query) for node in tree.walk())

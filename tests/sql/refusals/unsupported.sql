@@ -60,6 +60,12 @@ FROM t |> AGGREGATE COUNT(*) AS n GROUP BY 1;
 SELECT id FROM t WHERE x > ALL (SELECT y FROM u);
 -- refused: Unsupported | NOT IN (SELECT …) within a larger condition of a join | line 1, column 53 | NOT EXISTS
 SELECT t.id FROM t JOIN u ON t.id = u.id OR u.y NOT IN (SELECT x FROM t);
+-- refused: Unsupported | NOT IN (SELECT …) of the side of a join whose rows all stay | takes NOT IN for true | NOT EXISTS
+SELECT t.id, u.y FROM t LEFT JOIN u ON t.id = u.id AND t.x NOT IN (SELECT y FROM u);
+-- refused: Unsupported | NOT IN (SELECT …) of the side of a join whose rows all stay | takes NOT IN for true | NOT EXISTS
+SELECT t.id, u.y FROM t FULL JOIN u ON t.id = u.id AND NOT (u.y IN (SELECT x FROM t));
+-- refused: Unsupported | NOT IN (SELECT …) of the side of a join whose rows all stay | takes NOT IN for true | NOT EXISTS
+SELECT t.id FROM t LEFT ANTI JOIN u ON t.id = u.id AND t.x NOT IN (SELECT y FROM u);
 -- refused: Unsupported | a column of this type | MAP, VARIANT, INTERVAL | map_entries
 SELECT MAX(ts - TIMESTAMP '2024-01-01') > INTERVAL '1' DAY AS late FROM t;
 -- refused: Unsupported | LIMIT | write the number
