@@ -45,7 +45,7 @@ class DeltaBatch:
     def of(cls, rows: Rows, weights: Sequence[int] | None = None) -> DeltaBatch:
         """Rows with these weights; else with those in their `_weight`; else +1 each."""
         content = _content(rows)
-        given = None if weights is None else list(weights)
+        given = None if weights is None else _listed(weights, "weights", "DeltaBatch.of")
         size = _size(content)
         if given is not None and size != len(given):
             raise BatchError(
@@ -69,7 +69,7 @@ class DeltaBatch:
     def edits(cls, pairs: Iterable[tuple[Any, Any]]) -> DeltaBatch:
         """Pairs of a row as it is and as it will be; anything but pairs is a `BatchError`."""
         rows: list[Any] = []
-        for index, pair in enumerate(pairs):
+        for index, pair in enumerate(_listed(pairs, "pairs", "DeltaBatch.edits")):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise BatchError(
                     "an edit is a pair of the old and the new row",
@@ -175,6 +175,12 @@ def _content(rows: Rows) -> Any:
             got=shown(rows),
         )
     return list(rows)
+
+
+def _listed(values: Iterable[Any], what: str, where: str) -> list[Any]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise BatchError(f"{what} are a list, not {shown(values)}", where, "give one for each row")
+    return list(values)
 
 
 def _size(content: Any) -> int | None:

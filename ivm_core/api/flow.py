@@ -238,6 +238,11 @@ class IncrementalFlow:
         `max_iterations`, or derives more than `max_rows`, fails whole (`RecursionLimit`).
         """
         engine = self._engine
+        if not isinstance(views, Mapping):
+            raise UserError(
+                f"views are given by name, not as {type(views).__name__}",
+                fix='call register_views({"name": "SELECT …"})',
+            )
         texts = {}
         required = {}
         for name, sql in views.items():
@@ -388,6 +393,8 @@ class IncrementalFlow:
         if batch_id is not None and not (isinstance(batch_id, str) and batch_id):
             raise UserError(f"batch_id={batch_id!r} is not a text", where="batch_id=")
         given = given_changes(changes, delta)
+        if given:
+            engine.refresh()  # another writer may have changed what a batch is held to
         batches = {}
         for name, batch in given.items():
             stored = engine.catalog.source_name(name)

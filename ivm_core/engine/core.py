@@ -41,6 +41,7 @@ from ivm_core.engine.unforeseen import unforeseen, unwritten
 from ivm_core.engine.widening import widen_followed
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
+    CorruptStore,
     DefinitionConflict,
     InternalError,
     LogicalTimeError,
@@ -223,10 +224,10 @@ class Engine:
             if drafts:
                 self.begin_writing()
             if self.catalog.names == known:
-                for node in share(self.catalog, self.history, tuple(drafts), self.analyser):
-                    self._append("shared", self.history.tick, node.body)
-                for definition in drafts.values():
-                    self._append("view", self.history.tick, definition.body)
+                nodes = share(self.catalog, self.history, tuple(drafts), self.analyser)
+                bodies = [("shared", node.body) for node in nodes]
+                bodies += [("view", definition.body) for definition in drafts.values()]
+                self._extend(self.history.tick, bodies)
                 return
         self.add_views(
             views, require, components
@@ -350,18 +351,21 @@ class Engine:
             self._epoch_is_spent()
             raise
 
-    def _append(self, kind: str, tick: int, body: Mapping[str, Any]) -> Entry:
-        if self._epoch is None:
-            raise InternalError("writing without an epoch")
+    def _append(self, kind: str, tick: int, body: Mapping[str, Any]) -> None:
+        self._extend(tick, [(kind, body)])
+
+    def _extend(self, tick: int, bodies: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Add entries to the log, all of them or none."""
+        if not bodies:
+            return
         try:
-            entry = self.log.append(kind, tick, self._epoch, body)
+            entries = self.log.extend(tick, self._writing(), bodies)
         except TickConflict:
             self.close()
             raise
         except OSError as error:
             raise unwritten(error, self.layout.root) from error
-        self.history.catch_up([entry])
-        return entry
+        self.history.catch_up(entries)
 
     def adopt(self, entries: Iterable[Entry]) -> None:
         """Make another log's entries this flow's, all at once; the next write takes a new epoch."""
@@ -722,10 +726,16 @@ class Engine:
         staging = Staging(
             self.layout, self.history, self.gears_if_needed, pending.tick, self._writing()
         )
-        names = pending.body["staged"]
-        staged: dict[str, Staged | None] = {
-            name: staging.again(self.history.sources[name], pending.epoch) for name in names
-        }
+        staged: dict[str, Staged | None] = {}
+        try:
+            for name, count in pending.body["staged"].items():
+                staged[name] = staging.again(self.history.sources[name], pending.epoch, count)
+        except CorruptStore as lost:
+            # nobody has seen the tick: whoever sent its changes has to send them again
+            log.warning("tick %s is aborted, its changes are lost: %s", pending.tick, lost.what)
+            self._append("abort", pending.tick, {"error": masked(f"lost: {lost.what}")[:2000]})
+            self._take_epoch()  # what of it was staged again must never count
+            return
         intent = dict(pending.body)
         self._append("intent", pending.tick, intent)
         self._finish(pending.tick, intent, staged, started, recovered=True)

@@ -7,19 +7,22 @@ their small files are folded. Rows of sources and views keep their ticks apart, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ivm_core.engine.definitions import FED
 from ivm_core.engine.stage_run import statements_of
 from ivm_core.model.errors import TickConflict
 from ivm_core.model.secrets import logger
 from ivm_core.store.compaction import compact, merge_small, netted, small_files, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
     from ivm_core.compile.program import ViewProgram
+    from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
     from ivm_core.store.trace import Trace
@@ -35,18 +38,37 @@ log = logger(__name__)
 def maintain(
     layout: Layout, history: History, programs: Iterable[ViewProgram], epoch: int
 ) -> list[str]:
-    """Compact the traces that have grown many files; returns what was done."""
-    done = []
-    try:
-        for program in programs:
-            done += _maintain_view(layout, history, program, epoch)
-        for source in history.sources.values():
-            if source.kind == "fed":
-                trace = layout.source_rows(source.name, source.schema, source.primary_key)
-                done += _merge(trace, history)
-    except TickConflict as conflict:
-        log.warning("compaction is left for later: %s", conflict)
+    """Compact the traces that have grown many files; returns what was done.
+
+    One that can't be compacted doesn't keep the others from it; it is told in the end.
+    """
+    done: list[str] = []
+    failed: list[Exception] = []
+    for job in _jobs(layout, history, programs, epoch):
+        try:
+            done += job()
+        except TickConflict as conflict:
+            log.warning("compaction is left for later: %s", conflict)
+            break
+        except Exception as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
     return done
+
+
+def _jobs(
+    layout: Layout, history: History, programs: Iterable[ViewProgram], epoch: int
+) -> Iterator[Callable[[], list[str]]]:
+    for program in programs:
+        yield partial(_maintain_view, layout, history, program, epoch)
+    for source in history.sources.values():
+        if source.kind == FED:
+            yield partial(_maintain_source, layout, history, source)
+
+
+def _maintain_source(layout: Layout, history: History, source: SourceDefinition) -> list[str]:
+    return _merge(layout.source_rows(source.name, source.schema, source.primary_key), history)
 
 
 def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch: int) -> list[str]:

@@ -110,6 +110,9 @@ def replay(
     engine.refresh()
     newest = engine.history.tick
     last = newest if to_tick is None else to_tick
+    for name, given in (("from_tick", from_tick), ("to_tick", last)):
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise UserError(f"{name}={given!r} is not a tick", where="replay", fix="give a number")
     if not 1 <= from_tick <= max(last, 1) or last > newest:
         raise OutOfRange(
             f"ticks {from_tick} to {last} are not all in this flow",

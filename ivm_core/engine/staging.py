@@ -14,7 +14,7 @@ from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.ingest import netted_changes
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import Change, local_change
-from ivm_core.model.errors import BatchError
+from ivm_core.model.errors import BatchError, CorruptStore
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.frame_checks import refusal_of
@@ -88,12 +88,20 @@ class Staging:
         changes = netted_changes(source, batch, trace, self._history.committed)
         return self._wait(source, trace, changes)
 
-    def again(self, source: SourceDefinition, epoch: int) -> Staged | None:
-        """Take over what a killed attempt had staged."""
+    def again(self, source: SourceDefinition, epoch: int, count: int) -> Staged | None:
+        """Take over the rows that a killed attempt had staged; `CorruptStore` where some are gone.
+
+        A disk that lost its power may have what came later, and not them.
+        """
         trace = self._trace(source)
         attempt = Committed({self._tick: epoch})
         names = [*source.schema.names, WEIGHT]
         rows = trace.read(attempt, self._tick, self._tick - 1, names)
+        if rows.num_rows != count:
+            raise CorruptStore(
+                f"{rows.num_rows} of {count} rows that were staged for source {source.name} are "
+                "there"
+            )
         staged = self._wait(source, trace, rows.cast(arrow_schema(weighted(source.schema))))
         self.settle()
         return staged

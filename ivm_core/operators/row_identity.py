@@ -254,7 +254,8 @@ def _sql_payload(value: exp.Expr, of: DataType, depth: int) -> exp.Expr:
     match of:
         case Array(element):
             item = exp.to_identifier(f"_tv_item_{depth}")
-            encoded = _sql_encoded(exp.column(item.copy()), element, depth + 1)
+            # a name and no column: who looks for the columns that are read must not find it
+            encoded = _sql_encoded(item.copy(), element, depth + 1)
             items = call("TRANSFORM", value, exp.Lambda(this=encoded, expressions=[item]))
             body = call("ARRAY_JOIN", items, string(""))
             return call("CONCAT", cast(call("ARRAY_SIZE", value), "STRING"), string(":"), body)

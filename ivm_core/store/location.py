@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from ivm_core.model.secrets import harmless, keep_secret
 from ivm_core.store.syncing import sync_folder, sync_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,15 @@ class Location:
         self, target: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None
     ) -> None:
         """Settle whether the place is local; nothing is read or made."""
-        text = os.fspath(target)
+        is_place = isinstance(target, str | os.PathLike)
+        text = os.fspath(target) if is_place else ""
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             raise UserError(f"{target!r} is not a path or URI", fix="give a directory or a URI")
+        if storage_options is not None and not isinstance(storage_options, Mapping):
+            raise UserError(
+                f"storage options are a mapping, not {type(storage_options).__name__}",
+                where="storage_options=",
+            )
         self.storage_options = dict(storage_options or {})
         keep_secret(self.storage_options)
         scheme = urlsplit(text).scheme.lower() if "://" in text or text[:5] == "file:" else ""

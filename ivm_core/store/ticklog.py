@@ -154,10 +154,27 @@ class TickLog:
 
         `body` is JSON: values that JSON can't carry (NaN among them) are a `ValueError`.
         """
-        now = datetime.now(UTC)
-        entry = Entry(len(self.entries), kind, tick, epoch, now.isoformat(), packed(body))
+        return self.extend(tick, epoch, [(kind, body)])[0]
+
+    def extend(
+        self, tick: int, epoch: int, bodies: Iterable[tuple[str, Mapping[str, Any]]]
+    ) -> list[Entry]:
+        """Write the next entries, given as kinds and bodies, all of them or none; as `append`."""
+        at = datetime.now(UTC).isoformat()
+        return self._put([Entry(0, kind, tick, epoch, at, packed(body)) for kind, body in bodies])
+
+    def adopt(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Write entries of another log behind those that are here, in one commit; as they are then.
+
+        `TickConflict` when another writer was first.
+        """
+        return self._put(entries)
+
+    def _put(self, entries: Iterable[Entry]) -> list[Entry]:
+        before = len(self.entries)
+        added = [replace(entry, seq=before + at) for at, entry in enumerate(entries)]
         fault_point("before:ticklog.entry_file")
-        file = self._write([entry])
+        file = self._write(added)
         fault_point("after:ticklog.entry_file")
         fault_point("before:ticklog.commit")
         try:
@@ -165,44 +182,26 @@ class TickLog:
         except VersionTaken as error:
             self._table.location.delete(file.path)
             raise TickConflict(
-                f"another writer has added to this flow since entry {len(self.entries)}",
+                f"another writer has added to this flow since entry {before}",
                 self._table.location.uri,
-            ) from error
-        fault_point("after:ticklog.commit")
-        self.entries.append(entry)
-        self._read.add(file.path)
-        if len(self.entries) % FOLD_EVERY == 0:
-            try:
-                self._fold()
-            except OSError as error:  # the entry itself is there
-                log.warning("folding the tick log is left for later: %s", error)
-        return entry
-
-    def adopt(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Write entries of another log behind those that are here, in one commit; as they are then.
-
-        `TickConflict` when another writer was first.
-        """
-        first = len(self.entries)
-        added = [replace(entry, seq=first + at) for at, entry in enumerate(entries)]
-        file = self._write(added)
-        fault_point("before:ticklog.commit")
-        try:
-            self._table.commit([file])
-        except VersionTaken as error:
-            self._table.location.delete(file.path)
-            raise TickConflict(
-                "another writer has added to this flow meanwhile", self._table.location.uri
             ) from error
         fault_point("after:ticklog.commit")
         self.entries += added
         self._read.add(file.path)
+        if before // FOLD_EVERY != len(self.entries) // FOLD_EVERY:
+            try:
+                self._fold(before)
+            except OSError as error:  # the entries themselves are there
+                log.warning("folding the tick log is left for later: %s", error)
         return added
 
-    def _fold(self) -> None:
-        """Replace the newest run of small files by one; a lost race leaves them as they are."""
+    def _fold(self, before: int) -> None:
+        """Replace the newest run of small files by one; a lost race leaves them as they are.
+
+        `before` is how many entries there were when it was looked last.
+        """
         size = FOLD_EVERY
-        while len(self.entries) % (size * FOLD_EVERY) == 0:
+        while before // (size * FOLD_EVERY) != len(self.entries) // (size * FOLD_EVERY):
             size *= FOLD_EVERY
         small: list[DataFile] = []
         for file in sorted(self._table.files.values(), key=lambda file: file.path, reverse=True):

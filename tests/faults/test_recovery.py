@@ -93,6 +93,31 @@ def test_a_recovered_tick_keeps_its_logical_time_and_batch_id(
         assert (x, at.astimezone(UTC)) == (1, then)
 
 
+@pytest.mark.parametrize("lost", ["file", "file and commit"])
+def test_a_tick_whose_staged_rows_are_lost_is_aborted_and_can_be_given_again(
+    lost: str, place: Path, spark: SparkSession
+) -> None:
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.register_source("s", "id INT, x INT", primary_key=["id"])
+        flow.register_view("n", "SELECT COUNT(*) AS n, SUM(x) AS x FROM s")
+        flow.tick("s", [(1, 1)])
+    folder = place / "sources" / "s" / "rows"
+    before = set(folder.rglob("*"))
+    batch = {"delta": [(2, 2), (3, 3)], "batch_id": "payment 7"}
+    killed_after(INTENT, place, spark, lambda flow: flow.tick("s", **batch))
+    for file in set(folder.rglob("*")) - before:
+        if file.suffix == ".parquet" or lost != "file":
+            file.unlink()
+    with IncrementalFlow.open(place, spark) as flow:
+        assert flow.current_tick == 1
+        assert ("abort", 2) in log_of(flow)
+        assert rows(flow.snapshot("s")) == [(1, 1)]
+        assert flow.tick("s", **batch).tick == 2
+        assert rows(flow.snapshot("n")) == [(3, 6)]
+        assert_exact(flow)
+        assert flow.verify() == ()
+
+
 def test_a_recovered_tick_reads_followed_tables_where_they_were(
     place: Path, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -209,3 +234,31 @@ def test_a_recovered_tick_names_a_batch_that_changes_nothing(
     killed_after(INTENT, place, spark, lambda flow: flow.tick({"s": [(1,)], "t": []}))
     with IncrementalFlow.open(place, spark) as flow:
         assert list(flow._engine.history.commits[1]["sources"]) == ["s", "t"]
+
+
+def test_views_that_are_declared_together_are_there_together(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    views = {
+        "even": "SELECT n FROM s WHERE n = 0 UNION SELECT o.n + 1 AS n FROM odd o WHERE o.n < 9",
+        "odd": "SELECT DISTINCT e.n + 1 AS n FROM even e WHERE e.n < 9",
+        "both": "WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 3) "
+        "SELECT i, COUNT(*) AS c FROM r GROUP BY i",
+    }
+    schemas = {"even": "n INT", "odd": "n INT"}
+    points: list[str] = []
+    for number in range(100):
+        place = tmp_path / str(number)
+        with IncrementalFlow.open(place, spark) as flow:
+            flow.register_source("s", "n INT")
+        points.clear()
+        with killed_at(number, points):
+            IncrementalFlow.open(place, spark).register_views(views, schemas=schemas)
+        with IncrementalFlow.open(place, spark) as flow:
+            assert set(flow.views) in (set(), set(views))
+        if len(points) <= number:
+            break
+    assert "after:ticklog.commit" in points
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.tick("s", [(0,)])
+        assert rows(flow.snapshot("odd")) == [(1,), (3,), (5,), (7,), (9,)]

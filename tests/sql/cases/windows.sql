@@ -131,3 +131,14 @@ DELETE FROM t VALUES ('2024-01-06', 6, 'd');
 INSERT INTO t VALUES ('2024-01-06', 6, 'other');
 -- tick: the first and the last go
 DELETE FROM t VALUES (NULL, 5, 'c'), ('2024-01-09', 3, 'f'), ('2023-12-31', -1, 'z');
+
+-- case: orders among rows with lists of floating point numbers
+CREATE SOURCE t (id INT, v ARRAY<DOUBLE>, p STRUCT<x: ARRAY<FLOAT>>);
+CREATE VIEW numbered AS SELECT id, v, ROW_NUMBER() OVER (ORDER BY id) AS n FROM t;
+CREATE VIEW first_two AS SELECT id, v, p FROM t ORDER BY id LIMIT 2;
+CREATE VIEW before AS SELECT id, LAG(v) OVER (PARTITION BY id ORDER BY v) AS b FROM t;
+-- tick: some
+INSERT INTO t VALUES (1, ARRAY(1.5, NULL), STRUCT(ARRAY(1))), (2, ARRAY(), NULL), (4, NULL, STRUCT(NULL)), (3, ARRAY('NaN'), NULL);
+-- tick: one goes, another comes
+DELETE FROM t VALUES (2, ARRAY(), NULL);
+INSERT INTO t VALUES (5, ARRAY(0.5), NULL);
