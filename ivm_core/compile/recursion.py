@@ -38,7 +38,7 @@ from ivm_core.plan.nodes import (
 )
 from ivm_core.plan.partitioned import STATEFUL
 from ivm_core.plan.recursion import BAG, MAX, MIN, SET, Rules
-from ivm_core.plan.rewriting import with_inputs
+from ivm_core.plan.rewriting import rewrite, with_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -210,9 +210,14 @@ class _Finding:
         return isinstance(node, UnionAll)
 
     def _rule(self, branch: Node) -> Node:
-        if self._fold == BAG:
-            return self._linear(branch)
-        return self._growing(branch)
+        found = self._linear(branch) if self._fold == BAG else self._growing(branch)
+        return rewrite(found, self._with_names)
+
+    def _with_names(self, node: Node) -> Node:
+        """A union whose branches have its names: each of them can stand for it."""
+        if not isinstance(node, UnionAll):
+            return node
+        return UnionAll(tuple(_named(each, node.columns, self._catalog) for each in node.branches))
 
     def _growing(self, node: Node) -> Node:
         """A tree whose rows grow with those of the component, over steps below it."""

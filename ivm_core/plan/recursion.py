@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InternalError
-from ivm_core.plan.nodes import Match, Node, Scan
+from ivm_core.plan.nodes import Match, Node, Scan, UnionAll
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ class Rules:
     def __post_init__(self) -> None:
         if self.view not in self.component:
             raise InternalError(f"{self.view} is not in its own component {self.component}")
-        columns = {branch.columns for branch in self.branches}
-        if len(columns) != 1:
-            raise InternalError(f"the rules of {self.view} have the columns {columns}")
+        for union in (self.branches, *_unions(self.branches)):
+            columns = {branch.columns for branch in union}
+            if len(columns) != 1:
+                raise InternalError(f"the rules of {self.view} have the columns {columns}")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,11 +75,12 @@ class Rules:
         """All the places where a change can come in."""
         return tuple(term for branch in self.branches for term in terms_of(branch))
 
-    @property
+    @cached_property
     def bases(self) -> tuple[Node, ...]:
-        """The rules that read no view of the component."""
-        members = set(self.component)
-        return tuple(each for each in self.branches if not each.relations & members)
+        """What the rules derive while no view of the component has a row."""
+        members = frozenset(self.component)
+        found = (_of_nothing(each, members) for each in self.branches)
+        return tuple(each for each in found if each is not None)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,11 @@ def changed_name(relation: str) -> str:
 
 
 def terms_of(branch: Node) -> Iterator[Term]:
-    """A term for every read of a rule."""
+    """A term for every read of a rule.
+
+    Of a union on the way to the read a term has the branch that the read is in, and no other one:
+    what these give doesn't come from the change.
+    """
     for path, scan in _reads(branch, ()):
         behind = _negation(branch, path)
         if behind is None:
@@ -178,6 +184,14 @@ def components(reads: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     return found
 
 
+def _unions(branches: Iterable[Node]) -> Iterator[tuple[Node, ...]]:
+    """The branches of every union within rules."""
+    for branch in branches:
+        for node in branch.walk():
+            if isinstance(node, UnionAll):
+                yield node.branches
+
+
 Path = tuple[int, ...]
 
 
@@ -204,8 +218,24 @@ def _negation(branch: Node, path: Path) -> Path | None:
 
 
 def _replaced(node: Node, path: Path, by: Node) -> Node:
+    """The part of a tree that reads one place, with something else there."""
     if not path:
         return by
     inputs = list(node.inputs)
     inputs[path[0]] = _replaced(inputs[path[0]], path[1:], by)
+    if isinstance(node, UnionAll):
+        return inputs[path[0]]
     return with_inputs(node, tuple(inputs))
+
+
+def _of_nothing(node: Node, members: frozenset[str]) -> Node | None:
+    """What is left of a tree when some relations have no rows; None where nothing is."""
+    if not node.relations & members:
+        return node
+    inputs = [_of_nothing(each, members) for each in node.inputs]
+    present = tuple(each for each in inputs if each is not None)
+    if isinstance(node, UnionAll) and present:
+        return UnionAll(present) if len(present) > 1 else present[0]
+    if isinstance(node, Scan) or len(present) < len(inputs):
+        return None
+    return with_inputs(node, present)
