@@ -50,6 +50,15 @@ if TYPE_CHECKING:
 
 STRATIFY = "read a view that is complete before the recursion begins: one outside of the component"
 
+NOT_COUNTED = (
+    "with UNION ALL every row counts as often as it is derived; beside rows of the recursion that "
+    "is known for a few matches by equal columns, and for no others"
+)
+ASK_BELOW = (
+    "ask it of what the recursion is joined with, in a subquery of its own: "
+    "JOIN (SELECT … FROM e WHERE e.b NOT IN (…)) e; or use UNION"
+)
+
 
 @dataclass(frozen=True)
 class Recursive:
@@ -275,6 +284,9 @@ class _Finding:
         places = _places(expanded, self._members)
         for node in expanded.walk():
             if isinstance(node, STATEFUL) and node.relations & self._members:
+                match = next((each for each in branch.walk() if isinstance(each, Match)), None)
+                if match is not None and not isinstance(node, Aggregate):
+                    self._refuse(match, NOT_COUNTED, ASK_BELOW)
                 self._refuse(node, _why_not(node), STRATIFY)
         if places > 1:
             self._refuse(

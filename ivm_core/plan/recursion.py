@@ -88,14 +88,13 @@ class Term:
     """One rule with one of its reads replaced by rows of a change.
 
     `plan` reads `changed` there, and everything else as it is. Where `is_negative`, the read is
-    behind a NOT EXISTS: rows that come there take derivations away (`lost` finds them among all
-    that there were), and rows that go give some (`plan`).
+    behind a NOT EXISTS: rows that come there take away derivations that there were while nothing
+    else stood against them, and rows that go give those that nothing else stands against.
     """
 
     relation: str
     changed: str
     plan: Node
-    lost: Node
     is_negative: bool = False
 
 
@@ -119,7 +118,7 @@ def terms_of(branch: Node) -> Iterator[Term]:
         if behind is None:
             changed = with_relation(scan, changed_name(scan.relation))
             plan = _replaced(branch, path, changed)
-            yield Term(scan.relation, changed.relation, plan, plan)
+            yield Term(scan.relation, changed.relation, plan)
             continue
         match = _at(branch, behind)
         if not isinstance(match, Match):
@@ -127,14 +126,9 @@ def terms_of(branch: Node) -> Iterator[Term]:
         changed = with_relation(scan, f"{scan.relation}{AGAINST}")
         right = _replaced(match.right, path[len(behind) + 1 :], changed)
         reached = Match(match.left, right, "SEMI", match.conditions)
-        gained = Match(reached, match.right, "ANTI", match.conditions)
-        yield Term(
-            scan.relation,
-            changed.relation,
-            _replaced(branch, behind, gained),
-            _replaced(branch, behind, reached),
-            is_negative=True,
-        )
+        free = Match(reached, match.right, "ANTI", match.conditions)
+        plan = _replaced(branch, behind, free)
+        yield Term(scan.relation, changed.relation, plan, is_negative=True)
 
 
 def with_relation(scan: Scan, relation: str) -> Scan:
