@@ -30,6 +30,12 @@ class RecursiveQuery:
     """The names that it gives its columns; none where its query does."""
 
 
+def relations_named(tree: exp.Expr) -> set[str]:
+    """What stands where relations do, without the common table expressions; in lower case."""
+    own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
+    return {table.name.casefold() for table in tree.find_all(exp.Table)} - own
+
+
 def has_recursion(tree: exp.Expr) -> bool:
     """Whether the statement begins WITH RECURSIVE."""
     return _with(tree) is not None
