@@ -207,3 +207,29 @@ def test_recursive_views_and_what_they_read_are_renamed(
         assert rows(again.snapshot("odd")) == [(6,)]
         again.alter_view("counted")
         assert again.replay().equal
+
+
+def test_altered_recursions_are_checkpointed_restored_and_backfilled(
+    walked: IncrementalFlow, tmp_path: Path, spark: SparkSession
+) -> None:
+    walked.register_views({"even": EVEN, "odd": ODD}, max_iterations=70)
+    walked.register_view("hops", HOPS)
+    walked.tick("edge", DeltaBatch.inserts(CHAIN))
+    walked.checkpoint(tmp_path / "deltas")
+    walked.alter_view(
+        "even", EVEN.replace("x = 1", "x = 5"), also={"hops": HOPS.replace("< 4", "< 3")}
+    )
+    walked.tick("edge", DeltaBatch.of([(6, 1), (3, 4)], weights=[1, -1]))
+    walked.checkpoint(tmp_path / "deltas")
+    walked.checkpoint_full(tmp_path / "full")
+    wanted = {view: rows(walked.snapshot(view)) for view in walked.views}
+    for kind in ("deltas", "full"):
+        with IncrementalFlow.open(tmp_path / f"from {kind}", spark) as other:
+            other.restore(tmp_path / kind)
+            assert {view: rows(other.snapshot(view)) for view in other.views} == wanted
+            assert other._engine.history.views["odd"].limits[0] == 70
+            other.tick("edge", DeltaBatch.inserts([(6, 7), (1, 5)]))
+            for view in other.views:
+                assert other.check(view).equal, (kind, view)
+    for view in ("odd", "hops"):
+        assert walked.backfill(view, into=tmp_path / f"backfill of {view}").equal
