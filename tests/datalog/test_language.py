@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ivm_core import DatalogError, Unsupported
-from ivm_core.api.datalog_flow import ProgramFlow
 from ivm_core.frontend.datalog.parsing import parse_program
 from ivm_core.frontend.datalog.program import checked_program
 from ivm_core.frontend.datalog.queries import relation_query, source_names
