@@ -1,4 +1,4 @@
-"""Changing views as a program asks for it: arguments checked, several views in reading order."""
+"""Changing views as a program asks for it: arguments checked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ivm_core.api.arguments import dedup_options
-from ivm_core.api.outline import ViewText, reading_order
+from ivm_core.api.arguments import column_lists, dedup_options
 from ivm_core.engine.altering import alter_views
 from ivm_core.engine.renaming import drop_views
 from ivm_core.engine.widening import set_options, widen_source
@@ -24,6 +23,7 @@ def alter_view(
     name: str,
     sql: str | None,
     also: Mapping[str, str | None] | None,
+    schemas: Mapping[str, str] | None,
     *,
     swap: bool,
 ) -> AlterReport:
@@ -34,7 +34,6 @@ def alter_view(
             f"also={also!r} is not a mapping", where="also=", fix="give also={view: sql}"
         )
     wanted: dict[str, str | None] = {}
-    texts = {}
     for given, text in ((name, sql), *(also or {}).items()):
         view = engine.catalog.view_name(given)
         where = f"view {view}"
@@ -43,12 +42,10 @@ def alter_view(
         if view in wanted:
             raise UserError(f"view {view} is given twice", where=where, fix="give it once")
         wanted[view] = text
-        stored = engine.history.views[view].sql
-        texts[view] = ViewText(view, stored if text is None else text, where)
-    ordered = {view: wanted[view] for view in reading_order(texts)}
-    reports = alter_views(engine, ordered, swap=swap)
+    declared = column_lists(schemas, wanted)
+    reports = alter_views(engine, wanted, swap=swap, schemas=declared)
     first = next(iter(wanted))
-    others = {view: reports[view] for view in wanted if view != first}
+    others = {view: report for view, report in reports.items() if view != first}
     return replace(reports[first], also=others)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.api.arguments import recursion_limits
+from ivm_core.engine.altering import alter_views
 from ivm_core.frontend.datalog.program import Program, checked_program
 from ivm_core.frontend.datalog.queries import relation_query, source_names
-from ivm_core.model.errors import DatalogError, DefinitionConflict, Unsupported
+from ivm_core.model.errors import DatalogError, DefinitionConflict
 from ivm_core.operators.sql import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ivm_core.api.flow import IncrementalFlow
+    from ivm_core.engine.core import Engine
 
 ALTER = "keep it as it is, or begin another session elsewhere"
 
@@ -59,7 +62,7 @@ class ProgramFlow:
             flow.register_source(source, self.program.relations[name].schema.ddl)
         self._register(flow, self.views)
 
-    def change_to(self, other: ProgramFlow, flow: IncrementalFlow) -> None:
+    def change_to(self, other: ProgramFlow, flow: IncrementalFlow, engine: Engine) -> None:
         """Make the flow another program; what can't be changed is refused before anything is."""
         self._check_change(other)
         added = {name: sql for name, sql in other.views.items() if name not in self.views}
@@ -67,26 +70,27 @@ class ProgramFlow:
         for name, source in other.sources.items():
             if name not in self.sources:
                 flow.register_source(source, other.program.relations[name].schema.ddl)
-        if added:
-            other._register(flow, added)
-        if changed:
-            (first, sql), *rest = changed.items()
-            try:
-                flow.alter_view(first, sql, also=dict(rest))
-            except BaseException:
-                if added:
-                    flow.drop_view(*added)
-                raise
+        if added or changed:
+            alter_views(
+                engine,
+                changed,
+                swap=True,
+                schemas=other._columns_of_recursive(other.views),
+                added=added,
+                limits=recursion_limits(other.max_iterations, other.max_rows),
+            )
         gone = [name for name in self.views if name not in other.views]
         if gone:
             flow.drop_view(*gone)
 
-    def _register(self, flow: IncrementalFlow, views: Mapping[str, str]) -> None:
-        recursive = {
-            name: self.program.relations[name].schema.ddl
-            for name in views
-            if name in self._recursive
+    def _columns_of_recursive(self, views: Iterable[str]) -> dict[str, str]:
+        recursive = self._recursive
+        return {
+            name: self.program.relations[name].schema.ddl for name in views if name in recursive
         }
+
+    def _register(self, flow: IncrementalFlow, views: Mapping[str, str]) -> None:
+        recursive = self._columns_of_recursive(views)
         options: dict[str, Any] = {}
         if recursive:
             given = {"max_iterations": self.max_iterations, "max_rows": self.max_rows}
@@ -111,14 +115,6 @@ class ProgramFlow:
         return {name for each in strata if each.is_recursive for name in each.relations}
 
     def _check_change(self, other: ProgramFlow) -> None:
-        for name in sorted(self._recursive | other._recursive):
-            if name in self.views and other.views.get(name, self.views[name]) != self.views[name]:
-                raise Unsupported(
-                    f"other rules for {name}, which needs itself",
-                    f"relation {name}\n{other.rules_of(name)}",
-                    "both recursions would have to go on side by side until one takes the place",
-                    f"derive a relation of another name by the new rules, and drop {name}",
-                )
         for name, source in self.sources.items():
             if other.sources.get(name) != source:
                 became = "is no input" if name not in other.sources else "is also derived"

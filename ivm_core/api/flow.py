@@ -280,6 +280,7 @@ class IncrementalFlow:
         *,
         also: Mapping[str, str | None] | None = None,
         swap: bool = True,
+        schemas: Mapping[str, str] | None = None,
     ) -> AlterReport:
         """Give a view other SQL; the report says which rows come and go.
 
@@ -287,9 +288,10 @@ class IncrementalFlow:
         place in one tick, whose difference all views downstream get. With `swap=False` it ticks
         beside the view, unseen, until the same call without it. Views that can't go on with other
         columns are named (`DefinitionConflict`) unless `also` has their SQL. None for the SQL as it
-        is: for a view whose function was registered anew. Raises what `register_view` would.
+        is: for a view whose function was registered anew. Views that recursion ties to one of these
+        change with it; `schemas` is as in `register_views`. Raises what `register_view` would.
         """
-        return alter_view(self._engine, name, sql, also, swap=swap)
+        return alter_view(self._engine, name, sql, also, schemas, swap=swap)
 
     @_spark_left_alone
     def alter_source(

@@ -10,10 +10,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from ivm_core.compile.meaning import meaning
 from ivm_core.compile.rules import optimise
+from ivm_core.frontend.recursion import relations_named
 from ivm_core.frontend.sql import parse_statement, parse_view
 from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
@@ -131,7 +130,5 @@ def is_circle(group: tuple[str, ...], views: Mapping[str, ViewText]) -> bool:
 
 def views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:
     """Views whose names stand where tables do, unless a CTE of the query has that name."""
-    tree = parse_statement(text.sql, text.where)
-    own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
-    named = {table.name.casefold() for table in tree.find_all(exp.Table)}
-    return sorted(spelled[name] for name in (named - own) & set(spelled))
+    named = relations_named(parse_statement(text.sql, text.where))
+    return sorted(spelled[name] for name in named & set(spelled))

@@ -190,18 +190,17 @@ class Session:
 
         Rules may change, derived relations come and go, inputs come. An input that goes or gets
         other columns, and a relation that is derived in one program and given in the other, are
-        refused (`DatalogError`), other rules for one that needs itself are `Unsupported`. What was
-        inserted and removed waits for the next step.
+        refused (`DatalogError`). What was inserted and removed waits for the next step.
         """
         self._start()
         compiled = self._compiled
         other = ProgramFlow.of(program_text(program), compiled.max_iterations, compiled.max_rows)
         before = self.epoch
         with self._reader.busy:
-            compiled.change_to(other, self._flow)
+            engine = self._reader.engine
+            with active_session_kept(lambda: engine.spark):
+                compiled.change_to(other, self._flow, engine)
             self._compiled = other
-            if any(name not in compiled.views for name in other.views):
-                self._flow.tick({})
         kept = {name for name in self.program.outputs if name in compiled.program.outputs}
         since = {name: before if name in kept else 0 for name in self.program.outputs}
         delta = self._delta(since, {}, None)

@@ -38,7 +38,7 @@ from ivm_core.plan.nodes import (
 )
 from ivm_core.plan.partitioned import STATEFUL
 from ivm_core.plan.recursion import BAG, MAX, MIN, SET, Rules
-from ivm_core.plan.rewriting import with_inputs
+from ivm_core.plan.rewriting import rewrite, with_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,6 +49,15 @@ if TYPE_CHECKING:
     from ivm_core.plan.scalar import Scalar
 
 STRATIFY = "read a view that is complete before the recursion begins: one outside of the component"
+
+NOT_COUNTED = (
+    "with UNION ALL every row counts as often as it is derived; beside rows of the recursion that "
+    "is known for a few matches by equal columns, and for no others"
+)
+ASK_BELOW = (
+    "ask it of what the recursion is joined with, in a subquery of its own: "
+    "JOIN (SELECT … FROM e WHERE e.b NOT IN (…)) e; or use UNION"
+)
 
 
 @dataclass(frozen=True)
@@ -210,9 +219,14 @@ class _Finding:
         return isinstance(node, UnionAll)
 
     def _rule(self, branch: Node) -> Node:
-        if self._fold == BAG:
-            return self._linear(branch)
-        return self._growing(branch)
+        found = self._linear(branch) if self._fold == BAG else self._growing(branch)
+        return rewrite(found, self._with_names)
+
+    def _with_names(self, node: Node) -> Node:
+        """A union whose branches have its names: each of them can stand for it."""
+        if not isinstance(node, UnionAll):
+            return node
+        return UnionAll(tuple(_named(each, node.columns, self._catalog) for each in node.branches))
 
     def _growing(self, node: Node) -> Node:
         """A tree whose rows grow with those of the component, over steps below it."""
@@ -270,6 +284,9 @@ class _Finding:
         places = _places(expanded, self._members)
         for node in expanded.walk():
             if isinstance(node, STATEFUL) and node.relations & self._members:
+                match = next((each for each in branch.walk() if isinstance(each, Match)), None)
+                if match is not None and not isinstance(node, Aggregate):
+                    self._refuse(match, NOT_COUNTED, ASK_BELOW)
                 self._refuse(node, _why_not(node), STRATIFY)
         if places > 1:
             self._refuse(

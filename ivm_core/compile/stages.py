@@ -92,14 +92,16 @@ class StageCutting:
         self._view = view
         self._shared = shared
         self._keys = NodeKeys()
-        self._done: dict[tuple[int, bool], Node] = {}
+        self._done: dict[tuple[int, bool], tuple[Node, Node]] = {}
+        """What stands for nodes, by what they are in memory; each is held, or another could be."""
 
     def descend(self, node: Node, *, needs_old: bool) -> Node:
         """What stands for a node in the stage above it: itself, or a scan of its rows."""
         key = (id(node), needs_old)
         if key not in self._done:
-            self._done[key] = self._found(node) or self._cut_off(node, needs_old=needs_old)
-        return self._done[key]
+            stands_for = self._found(node) or self._cut_off(node, needs_old=needs_old)
+            self._done[key] = (node, stands_for)
+        return self._done[key][1]
 
     def _found(self, node: Node) -> Node | None:
         """A scan of the node's rows, where several views share it."""

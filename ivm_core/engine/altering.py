@@ -12,18 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.compile.stages import scans
 from ivm_core.engine.alter_report import AlterReport
+from ivm_core.engine.circles import Circles
 from ivm_core.engine.history import shadow_of
+from ivm_core.engine.recursion.declaring import (
+    Component,
+    draft_component,
+    draft_inner,
+    same_inner,
+)
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import over_shared
 from ivm_core.engine.swapping import Difference, Swap
-from ivm_core.frontend.recursion import has_recursion
-from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import DefinitionConflict, IvmError, Unsupported, UserError
 from ivm_core.model.schema import parse_schema
+from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.core import Engine
@@ -33,143 +39,247 @@ if TYPE_CHECKING:
 
 
 def alter_views(
-    engine: Engine, wanted: Mapping[str, str | None], *, swap: bool
+    engine: Engine,
+    wanted: Mapping[str, str | None],
+    *,
+    swap: bool,
+    schemas: Mapping[str, str] | None = None,
+    added: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
 ) -> dict[str, AlterReport]:
-    """Change the definitions of views, given inputs first; None for the text that is stored.
+    """Change the definitions of views; None for the text that is stored.
 
     Without `swap` the next definitions are prepared, and tick beside the views from then on.
+    `schemas` has columns of recursive views. `added` are new views, which come in the same tick.
+    `limits` are for recursions that have none yet.
     """
     engine.begin_writing()
     texts = {engine.catalog.view_name(name): sql for name, sql in wanted.items()}
-    plan = _Plan(engine, texts)
+    for name in added or {}:
+        engine.catalog.refuse_taken(name)
+    plan = _Plan(engine, {**texts, **(added or {})}, schemas or {}, limits)
+    if not swap:
+        plan.refuse_to_prepare()
     for definition in plan.texts:
         engine.append("text", {"view": definition.body})
     if not plan.nexts:
         return plan.reports
     plan.drop_other_shadows()
     found = plan.swap() if swap else plan.prepare()
-    return {name: {**plan.reports, **found}[name] for name in texts}
+    return plan.reports | found
 
 
 class _Plan:
     """What a call asks for, checked as a whole before anything is done."""
 
-    def __init__(self, engine: Engine, texts: Mapping[str, str | None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        texts: Mapping[str, str | None],
+        schemas: Mapping[str, str],
+        limits: Limits | None,
+    ) -> None:
         self._engine = engine
         self._catalog, self._history = engine.catalog, engine.history
+        self._schemas = schemas
+        self._limits = limits or Limits()
         self.reports: dict[str, AlterReport] = {}
         self.nexts: dict[str, ViewDefinition] = {}
+        """Inputs first; views that are new, and what is inside of next definitions, among them."""
         self.texts: list[ViewDefinition] = []
         """Views that get another text for the very same steps."""
         self._reads: dict[str, tuple[str, ...]] = {}
-        self._texts = frozenset(texts)
         for view in (*self._history.views, *self._history.shared):
             self._catalog.program(view)  # as it is stored, before anything is drafted
-        with self._catalog.drafting() as drafts:
-            for view, sql in texts.items():
-                found = self._next(view, sql)
-                if found is None:
-                    drafts.pop(view, None)
-                    self._take_text(view, sql)
-                    stored = self._history.views[view]
-                    same = self._catalog.program(view).fingerprint
-                    self.reports[view] = AlterReport(
-                        view, True, same, same, columns=stored.schema, columns_before=stored.schema
-                    )
+        for view in texts:
+            self._refuse_unseen(view)
+        groups = Circles(engine, texts)
+        self._texts = {name: texts.get(name) for group in groups.touched for name in group}
+        self._before = {
+            v: self._catalog.program(v) for v in self._texts if v in self._history.views
+        }
+        with self._catalog.drafting() as self._drafts:
+            for group in groups.touched:
+                if groups.is_circle(group):
+                    self._take_component(group)
                 else:
-                    self.nexts[view] = found
+                    self._take(group[0])
             self._refuse_broken(texts)
             self._catalog.order(self._catalog.downstream(self.nexts))
 
-    def _next(self, view: str, sql: str | None) -> ViewDefinition | None:
-        """The next definition of a view; None for one that means the same."""
-        engine, stored = self._engine, self._history.views[view]
-        if stored.shadow_of:
-            raise UserError(
-                f"{view} is prepared as the next definition of view {stored.shadow_of}",
-                where=f"view {view}",
-                fix=f"alter view {stored.shadow_of}",
-            )
-        text = stored.sql if sql is None else sql
-        _refuse_recursion(stored, text)
+    @property
+    def _swapped(self) -> dict[str, ViewDefinition]:
+        """The next definitions of views that there are."""
+        return {name: each for name, each in self.nexts.items() if not self._history.is_new(name)}
+
+    def _refuse_unseen(self, view: str) -> None:
+        """`UserError` for what is prepared beside a view, or inside of one."""
+        stored = self._history.views.get(view)
+        if stored is None or not (stored.shadow_of or stored.inside):
+            return
+        other = stored.shadow_of or stored.inside
+        how = "prepared as the next definition of" if stored.shadow_of else "a recursion inside of"
+        raise UserError(
+            f"{view} is {how} view {other}", where=f"view {view}", fix=f"alter view {other}"
+        )
+
+    def _inside_reads_others(self, view: str) -> bool:
+        """Whether the recursions inside of a view read columns that change."""
+        inner = self._history.views[view].recursions.values()
+        return any(self._reads_other_columns(self._catalog.program(name).reads) for name in inner)
+
+    def _text(self, view: str) -> str:
+        given = self._texts[view]
+        return self._history.views[view].sql if given is None else given
+
+    def _take(self, view: str) -> None:
+        """The next definition of a view that doesn't read itself, or that it means the same."""
+        engine, stored = self._engine, self._history.views.get(view)
+        text = self._text(view)
         functions = engine.functions.called_in(text)
         shadow = self._history.shadow(view)
         if shadow is not None and shadow.sql == text and shadow.functions == functions:
             reads = self._catalog.program(shadow.name).reads
             if not self._reads_other_columns(reads):
                 self._reads[view] = reads
-                return self._as_prepared(view, shadow)
-        before = self._catalog.program(view)
+                self._come_prepared(view, shadow)
+                return
+        recursions = None
+        if stored is not None and not stored.component and not self._inside_reads_others(view):
+            recursions = same_inner(engine, view, text)
+        has_same_inner = recursions is not None
+        if recursions is None:
+            recursions = draft_inner(engine, view, text)
+            self.nexts |= {name: self._catalog.definition(name) for name in recursions.values()}
+        free = self._history.free_folder(view, for_shadow=stored is not None)
         drafted = self._catalog.draft(
             view,
             text,
             engine.analyser(view),
             functions,
-            stored.require,
-            folder=self._history.free_folder(view, for_shadow=True),
+            stored.require if stored is not None else "",
+            folder="" if free == view else free,
+            recursions=recursions,
         )
         program = self._catalog.program(view)
-        self._reads[view] = program.reads
-        refuse_unless(stored.require, program, self._catalog.schemas())
+        refuse_unless(drafted.require, program, self._catalog.schemas())
         over_others = self._reads_other_columns(program.reads)
-        drafted = over_shared(self._catalog, drafted, self._usable(), engine.analyser(view))
-        same = program.fingerprint == before.fingerprint and functions == stored.functions
-        if same and not (over_others and _has_other_types(program, before)):
-            return None
+        if has_same_inner and stored is not None:
+            before = self._before[view]
+            same = program.fingerprint == before.fingerprint and functions == stored.functions
+            if same and not (over_others and _has_other_types(program, before)):
+                self._keep([view], {view: recursions})
+                return
+        if not recursions:
+            drafted = over_shared(self._catalog, drafted, self._usable(), engine.analyser(view))
+        self._reads[view] = self._catalog.program(view).reads
         if shadow is not None and not over_others and _is_same(shadow, drafted):
-            return self._as_prepared(view, shadow)
-        return self._over_own_rows(drafted)
+            self._come_prepared(view, shadow)
+        else:
+            self._come(drafted)
 
-    def _as_prepared(self, view: str, shadow: ViewDefinition) -> ViewDefinition:
-        """What stands prepared beside a view as its next definition: nothing is compiled."""
-        definition = self._over_own_rows(
-            replace(shadow, name=view, folder=shadow.name, shadow_of="")
+    def _come_prepared(self, view: str, shadow: ViewDefinition) -> None:
+        """Take what stands prepared beside a view: nothing is compiled."""
+        self._come(replace(shadow, name=view, folder=shadow.name, shadow_of=""))
+        program = self._catalog.program(shadow.name).called(view)
+        self._catalog.redraft(program, self.nexts[view])
+
+    def _take_component(self, group: tuple[str, ...]) -> None:
+        """The next definitions of views that read each other, or that all mean the same."""
+        engine, views = self._engine, self._history.views
+        stored = {name: views[name] for name in group if name in views}
+        was = {each.component for each in stored.values()}
+        if len(was) == 1 and set(group) == set(*was):
+            group = next(iter(was))
+        kept = [Limits(*each.limits) for each in stored.values() if each.limits]
+        kept = kept or [self._limits]
+        columns = {
+            name: each.schema
+            for name, each in stored.items()
+            if self._text(name).strip() == each.sql.strip()
+        }
+        draft_component(
+            engine,
+            Component(
+                {name: self._text(name) for name in group},
+                {name: each.require for name, each in stored.items()},
+                columns | {name: ddl for name, ddl in self._schemas.items() if name in group},
+                Limits(max(each.iterations for each in kept), max(each.rows for each in kept)),
+            ),
         )
-        self._catalog.redraft(self._catalog.program(shadow.name).called(view), definition)
-        return definition
+        programs = {name: self._catalog.program(name) for name in group}
+        self._reads |= {name: program.reads for name, program in programs.items()}
+        is_same = was == {group} and all(
+            programs[name].fingerprint == self._before[name].fingerprint
+            and self._catalog.definition(name).functions == each.functions
+            for name, each in stored.items()
+        )
+        reads = tuple(read for each in programs.values() for read in each.reads)
+        if is_same and not (
+            self._reads_other_columns(reads)
+            and any(_has_other_types(programs[name], self._before[name]) for name in group)
+        ):
+            self._keep(group)
+            return
+        for name in group:
+            self._come(self._catalog.definition(name))
 
-    def _over_own_rows(self, definition: ViewDefinition) -> ViewDefinition:
-        """A next definition, whose rows go on in the view's own trace where its columns stay."""
-        stored = self._history.views[definition.name]
-        if definition.schema == stored.schema:
-            return replace(definition, rows_folder=stored.rows_in)
-        return definition
+    def _come(self, drafted: ViewDefinition) -> None:
+        """Take a next definition; its rows go on where those of the view are, if they can."""
+        stored = self._history.views.get(drafted.name)
+        if stored is not None and drafted.schema == stored.schema:
+            drafted = replace(drafted, rows_folder=stored.rows_in)
+        self.nexts[drafted.name] = drafted
+
+    def _keep(
+        self, views: Sequence[str], recursions: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """Leave views as they are, with the texts that were given for them."""
+        for view in views:
+            self._drafts.pop(view, None)
+        for view in views:
+            self._take_text(view, (recursions or {}).get(view))
+            stored, same = self._history.views[view], self._before[view].fingerprint
+            self.reports[view] = AlterReport(
+                view, True, same, same, columns=stored.schema, columns_before=stored.schema
+            )
 
     def _usable(self) -> list[str]:
         """Shared nodes that read nothing that the call alters: they stay what they are."""
         nodes = self._history.shared
-        return [n for n in nodes if self._texts.isdisjoint(self._catalog.program(n).reads)]
+        return [n for n in nodes if set(self._texts).isdisjoint(self._catalog.program(n).reads)]
 
-    def _take_text(self, view: str, sql: str | None) -> None:
+    def _take_text(self, view: str, recursions: Mapping[str, str] | None) -> None:
         """The text is stored in place of the old one where that leaves every step as it is."""
-        stored = self._history.views[view]
+        stored, sql = self._history.views[view], self._texts[view]
         if sql is None or sql == stored.sql:
             return
-        before = self._catalog.program(view)
-        after = self._catalog.again(view, self._engine.analyser(view), sql)
+        before = self._before[view]
+        analyser = self._engine.analyser(view)
+        after = self._catalog.again(view, analyser, sql, recursions=recursions)
         if [each.text for each in after.steps] == [each.text for each in before.steps]:
-            self.texts.append(replace(stored, sql=sql, types=after.types))
+            own = stored.recursions if recursions is None else recursions
+            self.texts.append(replace(stored, sql=sql, types=after.types, recursions=own))
 
     def _reads_other_columns(self, reads: tuple[str, ...]) -> bool:
-        views = self._history.views
-        return any(
-            self.nexts[read].schema != views[read].schema for read in reads if read in self.nexts
-        )
+        views, nexts = self._history.views, self._swapped
+        return any(nexts[read].schema != views[read].schema for read in reads if read in nexts)
 
     def _refuse_broken(self, texts: Mapping[str, str | None]) -> None:
         """DefinitionConflict that names the readers which can't go on with the new columns."""
         broken: dict[str, str] = {}
-        for view, definition in self.nexts.items():
-            stored = self._history.views[view]
-            if definition.schema == stored.schema:
+        swapped, views = self._swapped, self._history.views
+        for view, definition in swapped.items():
+            if definition.schema == views[view].schema:
                 continue
             for reader in self._catalog.readers(view):
-                if reader not in self.nexts and reader not in broken:
-                    reason = breaks(self._engine, reader, self.nexts)
+                named = views[reader].inside or reader
+                if named not in swapped and named not in broken:
+                    reason = breaks(self._engine, reader, swapped)
                     if reason:
-                        broken[reader] = reason
+                        broken[named] = reason
         if broken:
-            first = next(iter(self.nexts))
+            first = next(iter(swapped))
             raise DefinitionConflict(
                 "the new columns break views: "
                 + "; ".join(f"{name}, because {reason}" for name, reason in broken.items()),
@@ -180,6 +290,18 @@ class _Plan:
                 stored=self._history.views[first].schema,
                 given=self.nexts[first].schema,
             )
+
+    def refuse_to_prepare(self) -> None:
+        """`Unsupported` for next definitions that can't tick beside their views."""
+        for view, each in self.nexts.items():
+            if each.component or each.recursions or self._history.is_new(view):
+                raise Unsupported(
+                    "preparing a recursive view beside the one that there is",
+                    position=f"view {each.inside or view}",
+                    reason="a recursion reads itself by its name, which the view has until it is "
+                    "swapped",
+                    rewrite="swap at once: leave swap=False out",
+                )
 
     def drop_other_shadows(self) -> None:
         """What was prepared for these views before, and is not what they become now."""
@@ -227,12 +349,13 @@ class _Plan:
         behind = self._behind()
         if behind:
             self._tick(views=behind)
-        before = {view: replace(states[view]) for view in self.nexts}
-        old = {view: self._history.views[view] for view in self.nexts}
+        swapped = self._swapped
+        before = {view: replace(states[view]) for view in swapped}
+        old = {view: self._history.views[view] for view in swapped}
         summary = self._tick(hydrate=True, altered=list(self.nexts.values()))
         downstream = set(self._catalog.downstream(self.nexts)) - set(self.nexts)
         found = {}
-        for view, definition in self.nexts.items():
+        for view, definition in swapped.items():
             found[view] = self._report(
                 definition,
                 engine.differences[view],
@@ -256,7 +379,8 @@ class _Plan:
     def _behind(self) -> list[str]:
         """Readers that have missed ticks of a view whose columns change: they catch up first."""
         states, views = self._history.states, self._history.views
-        changed = [each for each in self.nexts.values() if each.schema != views[each.name].schema]
+        nexts = self._swapped.values()
+        changed = [each for each in nexts if each.schema != views[each.name].schema]
         names = {each.name for each in changed}
         readers = [name for each in names for name in self._catalog.readers(each)]
         late = [name for name in readers if 0 < states[name].upto < self._history.tick]
@@ -330,17 +454,6 @@ def _reads_other_types(
 def _is_same(one: ViewDefinition, other: ViewDefinition) -> bool:
     """Whether two definitions of this version mean the same."""
     return one.fingerprint == other.fingerprint and one.functions == other.functions
-
-
-def _refuse_recursion(stored: ViewDefinition, text: str) -> None:
-    where = f"view {stored.name}"
-    if stored.component or stored.recursions or has_recursion(parse_statement(text, where)):
-        raise Unsupported(
-            "altering a recursive view",
-            position=where,
-            reason="its next definition would read itself under two names while both tick",
-            rewrite="register the new definition under another name, and drop this view",
-        )
 
 
 def _has_other_types(one: ViewProgram, other: ViewProgram) -> bool:

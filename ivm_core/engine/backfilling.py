@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.replaying import first_whole_tick, recorded
 from ivm_core.model.errors import UserError
+from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ivm_core.engine.core import Engine
+    from ivm_core.engine.history import History
     from ivm_core.store.location import Location
 
 
@@ -56,6 +59,17 @@ def backfill(
         shadow.close()
 
 
+def _component(history: History, names: tuple[str, ...]) -> Component:
+    """Views that read each other, as they were declared."""
+    views = {name: history.views[name] for name in names}
+    return Component(
+        {name: view.sql for name, view in views.items()},
+        {},
+        {name: view.schema for name, view in views.items()},
+        Limits(*views[names[0]].limits),
+    )
+
+
 def _backfilled(
     engine: Engine, shadow: Engine, name: str, progress: Callable[[int, int], None] | None
 ) -> Backfill:
@@ -66,8 +80,11 @@ def _backfilled(
     for function in history.functions.values():
         if shadow.history.functions.get(function.name) != function:
             shadow.append("function", function.entry)
-    texts = {each: history.views[each].sql for each in engine.catalog.order([name])}
-    shadow.add_views(texts, {})
+    # what is inside of a view comes with its text
+    needed = [each for each in engine.catalog.order([name]) if not history.views[each].inside]
+    texts = {each: history.views[each].sql for each in needed}
+    tied = dict.fromkeys(history.views[each].component for each in needed)
+    shadow.add_views(texts, {}, [_component(history, names) for names in tied if names])
     start = first_whole_tick(engine)
     live = history.states[name]
     last = live.upto or history.tick

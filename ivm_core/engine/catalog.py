@@ -142,6 +142,7 @@ class Catalog:
                 functions=definition.functions,
                 component=definition.component,
                 recursions=definition.recursions,
+                columns=self._next_columns(definition),
             ).called(definition.name)
         if program.schema.ddl != definition.schema:
             raise InternalError(
@@ -149,6 +150,13 @@ class Catalog:
                 f"it was registered with ({definition.schema})"
             )
         return program
+
+    def _next_columns(self, definition: ViewDefinition) -> dict[str, Schema]:
+        """What a next definition reads of its own component: the others' next definitions."""
+        if not definition.shadow_of:
+            return {}
+        views = [v for v in self._history.views.values() if v.shadow_of in definition.component]
+        return {view.shadow_of: parse_schema(view.schema) for view in views}
 
     def definition(self, view: str) -> ViewDefinition:
         """What is stored of a view, or will be."""
@@ -178,7 +186,7 @@ class Catalog:
 
     def order(self, views: Iterable[str]) -> list[str]:
         """The views and the views they read, inputs first; `UserError` for a circle."""
-        return [name for name in self.schedule(views) if name in self._history.views]
+        return [name for name in self.schedule(views) if name not in self._shared()]
 
     def component(self, name: str) -> tuple[str, ...]:
         """The views that recursion ties to one, itself among them; it alone for most."""
@@ -345,8 +353,19 @@ class Catalog:
         """Let drafts read a view of which only the columns are known yet."""
         self._drafts[definition.name] = definition
 
-    def again(self, view: str, analyser: SparkAnalyser, sql: str | None = None) -> ViewProgram:
-        """A stored view, or another text of it, compiled over the drafted relations."""
+    def again(
+        self,
+        view: str,
+        analyser: SparkAnalyser,
+        sql: str | None = None,
+        *,
+        component: tuple[str, ...] | None = None,
+        recursions: Mapping[str, str] | None = None,
+    ) -> ViewProgram:
+        """A stored view, or another text of it, compiled over the drafted relations.
+
+        `component` and `recursions` are its own where they aren't given.
+        """
         definition = self._history.views[view]
         name = definition.shadow_of or view
         text = definition.sql if sql is None else sql
@@ -361,7 +380,8 @@ class Catalog:
             inner_name,
             hidden=name,
             functions=functions,
-            component=definition.component,
+            component=definition.component if component is None else component,
+            recursions=definition.recursions if recursions is None else recursions,
         )
         return program.called(view)
 
@@ -386,14 +406,16 @@ class Catalog:
         functions: Mapping[str, str] | None = None,
         component: tuple[str, ...] = (),
         recursions: Mapping[str, str] | None = None,
+        columns: Mapping[str, Schema] | None = None,
     ) -> ViewProgram:
         """The program of a view over these shared nodes; `hidden` is a view that it can't read.
 
         `asked` learns what Spark says of the text's own columns. `functions` are the registered
         ones that the text calls, with their fingerprints. A view in a `component` reads itself.
+        `columns` are those of views that have others than the catalog says.
         """
         types = TypeBook(analyser, known, f"view {name}")
-        schemas = self._readable("" if component else hidden)
+        schemas = self._readable("" if component else hidden) | dict(columns or {})
         if recursions is None:
             stored = self._drafts.get(name) or self._history.views.get(name)
             recursions = {} if stored is None else stored.recursions
@@ -436,7 +458,8 @@ class Catalog:
         recursions: Mapping[str, str] | None = None,
     ) -> ViewPlan:
         """The plan of a text, made once; anew where its types are still to be asked for."""
-        key = (sql, *(part for each in sorted(functions.items()) for part in each))
+        named = (*sorted(functions.items()), *sorted((recursions or {}).items()))
+        key = (sql, *(part for each in named for part in each))
         over, known = self._plans.get(key, ({}, None))
         is_same = all(schemas.get(each) == schema for each, schema in over.items())
         if known is None or not types.book or not is_same:

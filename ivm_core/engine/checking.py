@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
@@ -16,7 +17,7 @@ from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
-from ivm_core.engine.recursion.naive import naive_fixpoint
+from ivm_core.engine.recursion.naive import InSpark, OnDriver, naive_fixpoint
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import HistoryLost
 from ivm_core.model.names import WEIGHT, quote
@@ -166,7 +167,7 @@ class Oracle:
             self.session,
             {name: program.schema for name, program in programs.items()},
             lambda name: self._query(programs[name], members),
-            self._engine.gears.materialised,
+            partial((OnDriver if self.is_small else InSpark).of, self._engine.gears),
             self._engine.catalog.limits(members[0]).iterations,
         )
 

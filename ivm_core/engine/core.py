@@ -392,7 +392,8 @@ class Engine:
         """One atomic step; raises with nothing changed, or commits.
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
-        `altered` are next definitions of views; all that reads those views is in the step too.
+        `altered` are next definitions of views, and new views that come with them; all that reads
+        those views is in the step too.
         `dedup` is given for a tick that is run again: what it took and dropped then.
         `number` is for the first tick of a replay that can't begin with tick 1.
         """
@@ -400,7 +401,7 @@ class Engine:
         self.begin_writing()
         nexts = {each.name: each for each in altered}
         with self.catalog.drafting(nexts):
-            selected = self._selected(self.catalog.downstream(nexts) if nexts else views)
+            selected = self._touched(nexts) if nexts else self._selected(views)
             needed = self.catalog.sources_of(selected)
         self.functions.check(nexts.get(view) or self.history.views[view] for view in selected)
         if batch_id is not None and batch_id in self.history.batches:
@@ -415,6 +416,7 @@ class Engine:
             pins, notes = self.followed.newest(
                 needed, only_unread=not pull, only_needed=views is not None
             )
+        swapped = self._swapped(nexts)
         deduplication = Deduplication(self._memories, self.history, dedup)
         staging = Staging(
             self.layout, self.history, self.gears_if_needed, tick, self._writing(), deduplication
@@ -426,7 +428,7 @@ class Engine:
                 "logical_time": moment.isoformat(),
                 "pins": {**self.history.pins, **(pins or {})},
                 "staged": {name: each.count if each else 0 for name, each in staged.items()},
-                "views": [nexts[v].kept_in if v in nexts else v for v in selected],
+                "views": [swapped[v].kept_in if v in swapped else v for v in selected],
                 "batch_id": batch_id,
                 "notes": [*notes, *deduplication.notes],
                 **({"dedup": deduplication.records} if deduplication.records else {}),
@@ -443,6 +445,16 @@ class Engine:
                 raise unwritten(error, self.layout.root) from error
             raise
         return self._finish(tick, intent, staged, started)
+
+    def _swapped(self, nexts: Mapping[str, ViewDefinition]) -> dict[str, ViewDefinition]:
+        """Those of the next definitions that take the place of one."""
+        return {name: each for name, each in nexts.items() if not self.history.is_new(name)}
+
+    def _touched(self, nexts: Mapping[str, ViewDefinition]) -> list[str]:
+        """They, all that reads them and all that they read; not what is inside of former ones."""
+        views = self.history.views
+        found = self.catalog.downstream(nexts)
+        return self.catalog.order(n for n in found if n in nexts or views[n].inside not in nexts)
 
     def gears_if_needed(self) -> Gears:
         """Spark for those who may not need it."""
@@ -548,10 +560,11 @@ class Engine:
         recovered: bool = False,
     ) -> None:
         moment = datetime.fromisoformat(intent["logical_time"])
-        swaps = {each.kept_in: each for each in nexts.values()}
+        swapped = self._swapped(nexts)
+        swaps = {each.kept_in: each for each in swapped.values()}
         views = [swaps[name].name if name in swaps else name for name in intent["views"]]
         names = self.catalog.schedule(views)
-        relations = self.relations(tick, moment, intent["pins"], nexts.values(), names)
+        relations = self.relations(tick, moment, intent["pins"], swapped.values(), names)
         for name, change in staged.items():
             relations.produced[name] = None if change is None else change.change
         if self.spark is None:
@@ -565,7 +578,7 @@ class Engine:
         told: Exception | None = None
         try:
             self._pull(relations, intent, ways)
-            tasks = self._tasks(names, relations, nexts)
+            tasks = self._tasks(names, relations, swapped)
             results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
         except Exception as error:
             told = unforeseen(error, self.layout.root)
@@ -613,12 +626,21 @@ class Engine:
         for name in names:
             if name in tasks:
                 continue
+            members = self.catalog.component(name)
+            views = {
+                each: self._evaluation(
+                    each, nexts[each].kept_in if each in nexts else each, relations
+                )
+                for each in members
+            }
             if self.catalog.is_recursive(name):
-                members = self.catalog.component(name)
-                views = {each: self._evaluation(each, each, relations) for each in members}
-                tasks |= ComponentEvaluation(views, self.catalog.limits(name)).tasks
+                found = ComponentEvaluation(views, self.catalog.limits(name)).tasks
             else:
-                tasks[name] = self._task(name, relations, nexts.get(name))
+                found = {name: views[name].run}
+            for each, task in found.items():
+                tasks[each] = (
+                    self._swapping(relations, nexts[each], task) if each in nexts else task
+                )
         return tasks
 
     def _evaluation(self, name: str, evaluated: str, relations: TickRelations) -> ViewEvaluation:
@@ -630,17 +652,17 @@ class Engine:
             by_difference=self.by_difference,
         )
 
-    def _task(
-        self, name: str, relations: TickRelations, altered: ViewDefinition | None
+    def _swapping(
+        self,
+        relations: TickRelations,
+        definition: ViewDefinition,
+        prepare: Callable[[], ViewResult],
     ) -> Callable[[], ViewResult]:
-        """The evaluation of a view or shared node; `altered` is the view's next definition."""
-        evaluated = name if altered is None else altered.kept_in
-        evaluation = self._evaluation(name, evaluated, relations)
-        if altered is None:
-            return evaluation.run
+        """The task that brings a view's next definition up to the tick, and puts it in place."""
 
         def swapped() -> ViewResult:
-            result, self.differences[name] = Swap(relations, altered).run(evaluation.run())
+            result, found = Swap(relations, definition).run(prepare())
+            self.differences[definition.name] = found
             return result
 
         return swapped
@@ -658,7 +680,7 @@ class Engine:
         nexts: Iterable[ViewDefinition] = (),
         scheduled: Iterable[str] = (),
     ) -> TickRelations:
-        """What the scheduled views of a tick read, with the next definitions of some."""
+        """What the scheduled views of a tick read, with definitions that take another's place."""
         schemas = self.catalog.relations()
         renewed = {each.name: each.kept_in for each in nexts}
         schemas |= {view: schemas[shadow] for view, shadow in renewed.items()}

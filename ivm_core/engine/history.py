@@ -102,7 +102,7 @@ class History:
     """Former names of views, in lower case, and the names that came after them."""
     pending: Entry | None = None
     _provisional: set[str] = field(default_factory=set)
-    """Next definitions that are there for the pending tick alone, until it is committed."""
+    """Next definitions and new views that come with the pending tick, until it is committed."""
     epoch: int = 0
     read: int = 0
 
@@ -193,6 +193,10 @@ class History:
         found = (each for each in self.views.values() if each.shadow_of == view)
         return next((each for each in found if each.name not in self._provisional), None)
 
+    def is_new(self, view: str) -> bool:
+        """Whether there is no such view yet, but for one that comes with the pending tick."""
+        return view not in self.views or view in self._provisional
+
     def generation(self, view: str, at: int | None = None) -> Generation:
         """A view as it was at a tick; as it is for None."""
         found = self.generations[view]
@@ -252,13 +256,17 @@ class History:
         self.pending = entry
         self.begun.update(entry.body["views"])
         for body in entry.body.get("altered", {}).values():
-            shadow = shadow_of(ViewDefinition.parse(body))
-            if shadow.name not in self.views:
-                self._declare(shadow)
-                self._provisional.add(shadow.name)
+            view = ViewDefinition.parse(body)
+            come = view if self.is_new(view.name) else shadow_of(view)
+            if come.name not in self.views:
+                self._declare(come)
+                self._provisional.add(come.name)
 
     def _swap(self, tick: int, view: ViewDefinition) -> None:
-        """The next definition takes the place of the one before."""
+        """The next definition takes the place of the one before, or a new view is there to stay."""
+        if view.name in self._provisional:
+            self._provisional.discard(view.name)
+            return
         generation = self.generation(view.name)
         if generation.folder != view.rows_in:
             schema = parse_schema(view.schema)
@@ -268,7 +276,9 @@ class History:
                 self.first_deletion[view.name] = min(gone, self.first_deletion.get(view.name, gone))
         self.views[view.name] = view
         self.begun.add(view.name)
-        self._forget([view.kept_in])
+        own = view.recursions.values()
+        former = [n for n, each in self.views.items() if each.inside == view.name and n not in own]
+        self._forget([view.kept_in, *former])
 
     def _rename(self, body: Mapping[str, Any]) -> None:
         old, view = body["old"], ViewDefinition.parse(body["view"])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.engine.history import with_key
 from ivm_core.frontend.renaming import with_relation_renamed
-from ivm_core.model.errors import InternalError, Unsupported, UserError
+from ivm_core.model.errors import InternalError, UserError
 from ivm_core.plan.nodes import Scan
 from ivm_core.plan.rewriting import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.core import Engine
@@ -51,18 +51,11 @@ def rename_view(engine: Engine, old: str, new: str) -> None:
     history, catalog = engine.history, engine.catalog
     view = catalog.view_name(old)
     stored = history.views[view]
-    if stored.shadow_of:
+    if stored.shadow_of or stored.inside:
+        other = stored.shadow_of or stored.inside
+        how = "prepared as the next definition of" if stored.shadow_of else "a recursion inside of"
         raise UserError(
-            f"{view} is prepared as the next definition of view {stored.shadow_of}",
-            where=f"view {view}",
-            fix=f"rename view {stored.shadow_of}",
-        )
-    if stored.component:
-        raise Unsupported(
-            f"renaming {view}",
-            position=f"view {view}",
-            reason=f"{', '.join(stored.component)} read each other by their names",
-            rewrite="register views of other names, and drop these",
+            f"{view} is {how} view {other}", where=f"view {view}", fix=f"rename view {other}"
         )
     if new == view:
         return
@@ -70,11 +63,19 @@ def rename_view(engine: Engine, old: str, new: str) -> None:
         catalog.refuse_taken(new)
     shadow = history.shadow(view)
     renamed = replace(stored, name=new, folder=stored.kept_in, rows_folder=stored.rows_in)
-    readers = catalog.readers(view)
-    before = {reader: catalog.program(reader) for reader in readers}
+    tied = [each for each in stored.component if each != view]
+    found = [each for each in catalog.readers(view) if each not in tied]
+    # the text of a recursive expression is also a part of the view's
+    found += [history.views[each].inside for each in found if history.views[each].inside]
+    readers = list(dict.fromkeys(found))
+    before = {each: catalog.program(each) for each in (view, *tied, *readers)}
     with catalog.drafting({new: renamed}):
+        changed = []
+        if stored.component:
+            own = [renamed, *(history.views[each] for each in tied)]
+            renamed, *changed = _component_over(engine, own, before, view, new)
         nodes = _nodes_over(engine, view, new)
-        changed = [_over(engine, reader, before[reader], view, new) for reader in readers]
+        changed += [_over(engine, reader, before[reader], view, new) for reader in readers]
     engine.append(
         "rename",
         {
@@ -85,6 +86,38 @@ def rename_view(engine: Engine, old: str, new: str) -> None:
             "shadow": None if shadow is None else shadow.name,
         },
     )
+
+
+def _component_over(
+    engine: Engine,
+    views: Sequence[ViewDefinition],
+    before: Mapping[str, ViewProgram],
+    old: str,
+    new: str,
+) -> list[ViewDefinition]:
+    """The definitions of views that read each other, one of them under its new name."""
+    catalog, drafts = engine.catalog, []
+    for each in views:
+        names = tuple(new if name == old else name for name in each.component)
+        sql = with_relation_renamed(each.sql, old, new, f"view {each.name}")
+        drafts.append(replace(each, sql=sql, component=names))
+        catalog.promise(drafts[-1])
+    found = []
+    for each in drafts:
+        after = catalog.compile_view(
+            each.name,
+            each.sql,
+            (),
+            engine.analyser(each.name),
+            {},
+            each.kept_in,
+            functions=each.functions,
+            component=each.component,
+        )
+        _refuse_other(after, before[old if each.name == new else each.name], old, new)
+        found.append(replace(each, types=after.types, fingerprint=after.fingerprint))
+        catalog.redraft(after, found[-1])
+    return found
 
 
 def _nodes_over(engine: Engine, old: str, new: str) -> list[SharedDefinition]:

@@ -30,17 +30,20 @@ class RecursiveQuery:
     """The names that it gives its columns; none where its query does."""
 
 
+def relations_named(tree: exp.Expr) -> set[str]:
+    """What stands where relations do, without the common table expressions; in lower case."""
+    own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
+    return {table.name.casefold() for table in tree.find_all(exp.Table)} - own
+
+
 def has_recursion(tree: exp.Expr) -> bool:
-    """Whether the statement begins WITH RECURSIVE."""
-    return _with(tree) is not None
+    """Whether the statement, or a query within it, begins WITH RECURSIVE."""
+    return bool(_withs(tree))
 
 
 def circles(tree: exp.Expr) -> list[tuple[str, ...]]:
     """Names of the statement's recursive expressions, those together that read each other."""
-    found = _with(tree)
-    if found is None:
-        return []
-    ctes = {folded(cte.alias): cte for cte in found.expressions}
+    ctes = {folded(cte.alias): cte for found in _withs(tree) for cte in found.expressions}
     reads = {name: _tables(cte.this) & set(ctes) for name, cte in ctes.items()}
     return [g for g in components(reads) if len(g) > 1 or g[0] in reads[g[0]]]
 
@@ -49,16 +52,16 @@ def recursive_queries(
     tree: exp.Expr, relations: Mapping[str, str], where: str
 ) -> dict[str, RecursiveQuery]:
     """The queries of the recursive expressions, by the relations that they become."""
-    found = _with(tree)
-    if found is None:
+    if not relations:
         return {}
-    ctes = {folded(cte.alias): cte for cte in found.expressions}
     _refuse_hidden(tree, relations, where)
+    ctes = {folded(cte.alias): cte for found in _withs(tree) for cte in found.expressions}
     queries = {}
     for name, relation in relations.items():
-        query = _renamed(ctes[name].this.copy(), relations)
+        _refuse_outer_columns(ctes[name], where)
+        query = _over(ctes[name].this.copy(), relations)
         columns = tuple(each.name for each in ctes[name].args["alias"].args.get("columns") or ())
-        needed = _needed(query, ctes, relations)
+        needed = _needed(query, _seen_by(ctes[name]), relations)
         if needed:
             own = query.args.get("with_")
             inner = list(own.expressions) if own is not None else []
@@ -69,18 +72,34 @@ def recursive_queries(
 
 def without_recursion(tree: exp.Expr, relations: Mapping[str, str], where: str) -> exp.Expr:
     """The statement with relations in place of its recursive expressions."""
-    found = _with(tree)
-    if found is None:
-        return tree
     _refuse_hidden(tree, relations, where)
-    kept = [cte for cte in found.expressions if folded(cte.alias) not in relations]
-    tree.set("with_", exp.With(expressions=kept) if kept else None)
+    return _over(tree, relations)
+
+
+def _over(tree: exp.Expr, relations: Mapping[str, str]) -> exp.Expr:
+    """A query that reads relations, and has none of the recursive expressions that they were."""
+    for found in _withs(tree):
+        kept = [cte for cte in found.expressions if folded(cte.alias) not in relations]
+        if found.parent is not None:
+            found.parent.set("with_", exp.With(expressions=kept) if kept else None)
     return _renamed(tree, relations)
 
 
-def _with(tree: exp.Expr) -> exp.With | None:
-    found = tree.args.get("with_")
-    return found if isinstance(found, exp.With) and found.args.get("recursive") else None
+def _withs(tree: exp.Expr) -> list[exp.With]:
+    return [each for each in tree.find_all(exp.With) if each.args.get("recursive")]
+
+
+def _seen_by(cte: exp.CTE) -> dict[str, exp.CTE]:
+    """The expressions that a recursive one may name: those beside it, and those around."""
+    found: dict[str, exp.CTE] = {}
+    query = cte.find_ancestor(exp.Query)
+    while query is not None:
+        beside = query.args.get("with_")
+        near = [] if beside is None else beside.expressions
+        # what is around comes first, and what is nearer hides it
+        found = {**{folded(each.alias): each for each in near}, **found}
+        query = query.find_ancestor(exp.Query)
+    return found
 
 
 def _tables(tree: exp.Expr) -> set[str]:
@@ -88,16 +107,72 @@ def _tables(tree: exp.Expr) -> set[str]:
 
 
 def _refuse_hidden(tree: exp.Expr, relations: Mapping[str, str], where: str) -> None:
-    """A name has to mean one thing in the whole statement."""
-    outer = _with(tree)
+    """A name has to mean one thing in the whole statement, and a recursion to be one WITH's."""
+    ctes: dict[str, exp.CTE] = {}
     for cte in tree.find_all(exp.CTE):
-        if folded(cte.alias) in relations and cte.parent is not outer:
+        name = folded(cte.alias)
+        if name in relations and name in ctes:
             raise Unsupported(
                 f"a second common table expression {cte.alias}",
                 position=where,
                 reason="a recursive one of the statement has the same name",
                 rewrite="give it another name",
             )
+        ctes[name] = cte
+    for name in relations:
+        beside = ctes[name].parent
+        query = None if beside is None else beside.parent
+        others = [each for each in tree.find_all(exp.Table) if folded(each.name) == name]
+        if query is not None and any(not _is_within(each, query) for each in others):
+            raise Unsupported(
+                f"a recursive expression {name} beside a relation {name}",
+                position=where,
+                reason="outside of the query that has the expression the name means the relation",
+                rewrite="give the expression another name",
+            )
+        around = ctes[name].find_ancestor(exp.CTE)
+        while around is not None:
+            if folded(around.alias) in relations:
+                raise Unsupported(
+                    f"the recursive expression {name} within {around.alias}, which is one too",
+                    position=where,
+                    reason="it would have to be complete in every iteration of the other",
+                    rewrite="write both beside each other, behind one WITH RECURSIVE",
+                )
+            around = around.find_ancestor(exp.CTE)
+
+
+def _is_within(tree: exp.Expr, query: exp.Expr) -> bool:
+    while tree is not query and tree.parent is not None:
+        tree = tree.parent
+    return tree is query
+
+
+def _refuse_outer_columns(cte: exp.CTE, where: str) -> None:
+    """A recursion within a query has one result, not one for every row around it."""
+    own = {folded(each.alias_or_name) for each in cte.find_all(exp.Table, exp.Subquery)}
+    around: set[str] = set()
+    query = cte.find_ancestor(exp.Query)
+    outer = None if query is None else query.find_ancestor(exp.Select)
+    while outer is not None:
+        around |= {folded(each.alias_or_name) for each in _sources(outer)}
+        outer = outer.find_ancestor(exp.Select)
+    for column in cte.find_all(exp.Column):
+        if folded(column.table) in around - own:
+            raise Unsupported(
+                f"{column.sql()} of the query around in the recursive expression {cte.alias}",
+                position=where,
+                reason="Spark doesn't allow it, and a recursion for every row is not maintained",
+                rewrite="let the recursion begin with all values of the column, carry it along, "
+                "and compare it where the recursion is read",
+            )
+
+
+def _sources(select: exp.Select) -> list[exp.Expr]:
+    """What a SELECT reads in FROM."""
+    found = select.args.get("from_") or select.args.get("from")
+    first = [found.this] if found is not None else []
+    return [*first, *(join.this for join in select.args.get("joins") or ())]
 
 
 def _renamed(tree: exp.Expr, relations: Mapping[str, str]) -> exp.Expr:
@@ -121,7 +196,7 @@ def _needed(
         new = (_tables(waiting.pop()) & set(ctes)) - wanted - set(relations)
         wanted |= new
         waiting += [ctes[name].this for name in new]
-    return [_renamed(cte.copy(), relations) for name, cte in ctes.items() if name in wanted]
+    return [_over(cte.copy(), relations) for name, cte in ctes.items() if name in wanted]
 
 
 def _named(query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:

@@ -84,8 +84,8 @@ def _at(where: str, positions: Positions, node: exp.Expr, phrase: str = "") -> s
 
 def _of_query(node: exp.Expr) -> Iterator[Finding]:
     if isinstance(node, exp.With) and node.args.get("recursive"):
-        rewrite = "write WITH RECURSIVE at the beginning of the view's query"
-        yield Finding("WITH RECURSIVE within a query", node, rewrite, "RECURSIVE")
+        rewrite = "register it as a view"
+        yield Finding("WITH RECURSIVE outside of a flow", node, rewrite, "RECURSIVE")
     if isinstance(node, exp.SetOperation) and node.args.get("by_name"):
         name = node.key.upper()
         rewrite = "list the columns in one order in both branches"

@@ -6,6 +6,7 @@ sqlglot parses and qualifies; what this build does not maintain is refused by
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ from ivm_core.frontend.twins import without_twins
 from ivm_core.frontend.unnamed import with_names
 from ivm_core.frontend.using_columns import with_using_columns
 from ivm_core.frontend.windows import with_named_windows
-from ivm_core.model.errors import SqlError, UnknownName
+from ivm_core.model.errors import SqlError, UnknownName, Unsupported
 from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, Node
 
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
 
     from ivm_core.frontend.unnamed import Given
     from ivm_core.model.schema import Schema
+
+
+MAX_LEVEL = re.compile(r"\bMAX\s+RECURSION\s+LEVEL\s+\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,15 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
     try:
         statements = [tree for tree in sqlglot.parse(sql, dialect=Verbatim) if tree is not None]
     except ParseError as error:
+        if MAX_LEVEL.search(sql):
+            raise Unsupported(
+                "MAX RECURSION LEVEL",
+                position=where,
+                reason="beyond that level Spark fails; a tick that derives from a change doesn't "
+                "know at which level a row would come",
+                rewrite="leave it out: a recursion without end fails the tick, max_iterations= of "
+                "register_views says when; or count levels in a column: WHERE level < n",
+            ) from error
         first = error.errors[0] if error.errors else {}
         word = first.get("highlight") or ""
         column = first.get("col")

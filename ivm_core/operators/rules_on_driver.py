@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivm_core.model.names import WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import stacked
 from ivm_core.operators.row_sets import are_flat, of_keys
 from ivm_core.operators.scalars_on_driver import is_exact, values_of
 from ivm_core.operators.sql import equality_sides, is_null_safe
-from ivm_core.plan.nodes import Constant, Filter, Join, Match, Node, Project, Scan, UnionAll
+from ivm_core.plan.nodes import (
+    Constant,
+    Filter,
+    Join,
+    Match,
+    Negated,
+    Node,
+    Project,
+    Scan,
+    UnionAll,
+)
 from ivm_core.plan.recursion import BAG, MIN, SET
 
 if TYPE_CHECKING:
@@ -42,14 +53,19 @@ def derived_on_driver(
     *,
     folded: bool = True,
 ) -> pa.Table:
-    """What the plans derive from plain rows of relations, each row once, or the extremes."""
-    if rules.fold == BAG or not are_flat(schema):
+    """What the plans derive from plain rows of relations, each row once, or the extremes.
+
+    Of a bag the relations have weights, and so has what is derived.
+    """
+    if not are_flat(schema):
         raise OnlySpark
-    wanted = arrow_schema(schema)
-    parts = [_rows(plan, tables).select(list(rules.columns)).cast(wanted) for plan in plans]
+    is_bag = rules.fold == BAG
+    wanted = arrow_schema(schema, weight=is_bag)
+    names = [*rules.columns, *([WEIGHT] if is_bag else [])]
+    parts = [_Derivation(tables, is_bag).rows(plan).select(names).cast(wanted) for plan in plans]
     whole = stacked(*parts)
-    if not whole.num_rows:
-        return wanted.empty_table()
+    if is_bag or not whole.num_rows:
+        return whole
     if not folded or rules.fold == SET:
         return whole.group_by(list(rules.columns), use_threads=False).aggregate([])
     return _extremes(rules, whole).cast(wanted)
@@ -77,30 +93,62 @@ def _extremes(rules: Rules, rows: pa.Table) -> pa.Table:
     return grouped.select(list(rules.columns))
 
 
-def _rows(node: Node, tables: Mapping[str, pa.Table]) -> pa.Table:
-    if isinstance(node, Scan):
-        return tables[node.relation].select(list(node.fields)).rename_columns(list(node.columns))
-    if isinstance(node, Constant):
-        return pa.table({node.columns[0]: pa.array([True])})
-    if isinstance(node, Project):
-        return _projected(node, _rows(node.input, tables))
-    if isinstance(node, Filter):
-        return _kept(_rows(node.input, tables), [node.predicate])
-    if isinstance(node, UnionAll):
-        names = list(node.columns)
-        return stacked(*(_rows(each, tables).rename_columns(names) for each in node.branches))
-    if isinstance(node, Join):
-        return _joined(node, [_rows(each, tables) for each in node.parts])
-    if isinstance(node, Match):
-        return _matched(node, _rows(node.left, tables), _rows(node.right, tables))
-    raise OnlySpark
+class _Derivation:
+    """The rows of trees over rows of relations; with a weight each where these count."""
 
+    def __init__(self, tables: Mapping[str, pa.Table], is_weighted: bool) -> None:
+        self._tables = tables
+        self._weight = [WEIGHT] if is_weighted else []
 
-def _projected(node: Project, rows: pa.Table) -> pa.Table:
-    if not node.outputs:
+    def rows(self, node: Node) -> pa.Table:
+        """The columns of a node, and the weight."""
+        names = [*node.columns, *self._weight]
+        if isinstance(node, Scan):
+            found = self._tables[node.relation].select([*node.fields, *self._weight])
+            return found.rename_columns(names)
+        if isinstance(node, Constant):
+            one = [pa.array([True]), *(pa.array([1], pa.int64()) for _ in self._weight)]
+            return pa.table(one, names=names)
+        if isinstance(node, Project):
+            return self._projected(node, self.rows(node.input))
+        if isinstance(node, Filter):
+            return _kept(self.rows(node.input), [node.predicate])
+        if isinstance(node, UnionAll):
+            return stacked(*(self.rows(each).rename_columns(names) for each in node.branches))
+        if isinstance(node, Join):
+            return self._joined(node)
+        if isinstance(node, Match) and not self._weight:
+            return _matched(node, self.rows(node.left), self.rows(node.right))
+        if isinstance(node, Negated) and self._weight:
+            found = self.rows(node.input)
+            gone = pc.negate_checked(found.column(WEIGHT))
+            return found.set_column(found.column_names.index(WEIGHT), WEIGHT, gone)
         raise OnlySpark
-    arrays = [values_of(scalar, rows) for _, scalar in node.outputs]
-    return pa.table(arrays, names=list(node.columns))
+
+    def _projected(self, node: Project, rows: pa.Table) -> pa.Table:
+        if not node.outputs:
+            raise OnlySpark
+        arrays = [values_of(scalar, rows) for _, scalar in node.outputs]
+        arrays += [rows.column(name) for name in self._weight]
+        return pa.table(arrays, names=[*node.columns, *self._weight])
+
+    def _joined(self, node: Join) -> pa.Table:
+        if not self._weight:
+            return _joined(node, [self.rows(each) for each in node.parts])
+        # a pair is there as often as one times the other
+        factors = [f"?weight_{number}" for number in range(len(node.parts))]
+        parts = [
+            self.rows(part).rename_columns([*part.columns, factor])
+            for part, factor in zip(node.parts, factors, strict=True)
+        ]
+        found = _joined(node, parts, factors)
+        weight = found.column(factors[0])
+        for factor in factors[1:]:
+            try:
+                weight = pc.multiply_checked(weight, found.column(factor))
+            except pa.ArrowInvalid as error:
+                raise OnlySpark from error
+        return found.select(list(node.columns)).append_column(WEIGHT, weight)
 
 
 def _kept(rows: pa.Table, conditions: Sequence[Scalar]) -> pa.Table:
@@ -112,8 +160,8 @@ def _kept(rows: pa.Table, conditions: Sequence[Scalar]) -> pa.Table:
     return rows
 
 
-def _joined(node: Join, parts: list[pa.Table]) -> pa.Table:
-    """From the smallest part on, by equal columns where there are some."""
+def _joined(node: Join, parts: list[pa.Table], more: Sequence[str] = ()) -> pa.Table:
+    """From the smallest part on, by equal columns where there are some; `more` columns stay."""
     owner = {name: at for at, part in enumerate(node.parts) for name in part.columns}
     waiting = list(node.conditions)
     start = min(range(len(parts)), key=lambda at: parts[at].num_rows)
@@ -128,7 +176,7 @@ def _joined(node: Join, parts: list[pa.Table]) -> pa.Table:
         now = [condition for condition in waiting if condition.columns <= there]
         whole = _kept(whole, now)
         waiting = [condition for condition in waiting if condition not in now]
-    return _kept(whole, waiting).select(list(node.columns))
+    return _kept(whole, waiting).select([*node.columns, *more])
 
 
 def _next(

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import InternalError
-from ivm_core.plan.nodes import Match, Node, Scan
+from ivm_core.plan.nodes import Match, Node, Scan, UnionAll
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ class Rules:
     def __post_init__(self) -> None:
         if self.view not in self.component:
             raise InternalError(f"{self.view} is not in its own component {self.component}")
-        columns = {branch.columns for branch in self.branches}
-        if len(columns) != 1:
-            raise InternalError(f"the rules of {self.view} have the columns {columns}")
+        for union in (self.branches, *_unions(self.branches)):
+            columns = {branch.columns for branch in union}
+            if len(columns) != 1:
+                raise InternalError(f"the rules of {self.view} have the columns {columns}")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,11 +75,12 @@ class Rules:
         """All the places where a change can come in."""
         return tuple(term for branch in self.branches for term in terms_of(branch))
 
-    @property
+    @cached_property
     def bases(self) -> tuple[Node, ...]:
-        """The rules that read no view of the component."""
-        members = set(self.component)
-        return tuple(each for each in self.branches if not each.relations & members)
+        """What the rules derive while no view of the component has a row."""
+        members = frozenset(self.component)
+        found = (_of_nothing(each, members) for each in self.branches)
+        return tuple(each for each in found if each is not None)
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,13 @@ class Term:
     """One rule with one of its reads replaced by rows of a change.
 
     `plan` reads `changed` there, and everything else as it is. Where `is_negative`, the read is
-    behind a NOT EXISTS: rows that come there take derivations away (`lost` finds them among all
-    that there were), and rows that go give some (`plan`).
+    behind a NOT EXISTS: rows that come there take away derivations that there were while nothing
+    else stood against them, and rows that go give those that nothing else stands against.
     """
 
     relation: str
     changed: str
     plan: Node
-    lost: Node
     is_negative: bool = False
 
 
@@ -107,13 +108,17 @@ def changed_name(relation: str) -> str:
 
 
 def terms_of(branch: Node) -> Iterator[Term]:
-    """A term for every read of a rule."""
+    """A term for every read of a rule.
+
+    Of a union on the way to the read a term has the branch that the read is in, and no other one:
+    what these give doesn't come from the change.
+    """
     for path, scan in _reads(branch, ()):
         behind = _negation(branch, path)
         if behind is None:
             changed = with_relation(scan, changed_name(scan.relation))
             plan = _replaced(branch, path, changed)
-            yield Term(scan.relation, changed.relation, plan, plan)
+            yield Term(scan.relation, changed.relation, plan)
             continue
         match = _at(branch, behind)
         if not isinstance(match, Match):
@@ -121,14 +126,9 @@ def terms_of(branch: Node) -> Iterator[Term]:
         changed = with_relation(scan, f"{scan.relation}{AGAINST}")
         right = _replaced(match.right, path[len(behind) + 1 :], changed)
         reached = Match(match.left, right, "SEMI", match.conditions)
-        gained = Match(reached, match.right, "ANTI", match.conditions)
-        yield Term(
-            scan.relation,
-            changed.relation,
-            _replaced(branch, behind, gained),
-            _replaced(branch, behind, reached),
-            is_negative=True,
-        )
+        free = Match(reached, match.right, "ANTI", match.conditions)
+        plan = _replaced(branch, behind, free)
+        yield Term(scan.relation, changed.relation, plan, is_negative=True)
 
 
 def with_relation(scan: Scan, relation: str) -> Scan:
@@ -178,6 +178,14 @@ def components(reads: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     return found
 
 
+def _unions(branches: Iterable[Node]) -> Iterator[tuple[Node, ...]]:
+    """The branches of every union within rules."""
+    for branch in branches:
+        for node in branch.walk():
+            if isinstance(node, UnionAll):
+                yield node.branches
+
+
 Path = tuple[int, ...]
 
 
@@ -204,8 +212,24 @@ def _negation(branch: Node, path: Path) -> Path | None:
 
 
 def _replaced(node: Node, path: Path, by: Node) -> Node:
+    """The part of a tree that reads one place, with something else there."""
     if not path:
         return by
     inputs = list(node.inputs)
     inputs[path[0]] = _replaced(inputs[path[0]], path[1:], by)
+    if isinstance(node, UnionAll):
+        return inputs[path[0]]
     return with_inputs(node, tuple(inputs))
+
+
+def _of_nothing(node: Node, members: frozenset[str]) -> Node | None:
+    """What is left of a tree when some relations have no rows; None where nothing is."""
+    if not node.relations & members:
+        return node
+    inputs = [_of_nothing(each, members) for each in node.inputs]
+    present = tuple(each for each in inputs if each is not None)
+    if isinstance(node, UnionAll) and present:
+        return UnionAll(present) if len(present) > 1 else present[0]
+    if isinstance(node, Scan) or len(present) < len(inputs):
+        return None
+    return with_inputs(node, present)

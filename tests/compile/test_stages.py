@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivm_core.compile.expansion import expand
-from ivm_core.compile.stages import cut, physical_names
+from ivm_core.compile.stages import StageCutting, cut, physical_names
 from ivm_core.model.ddl import parse_type
 from ivm_core.plan.nodes import Kept
 from tests.compile.plans import optimised
@@ -55,6 +55,14 @@ def shape(sql: str) -> list[tuple[str, bool, bool]]:
 )
 def test_stages(sql: str, stages: list[tuple[str, bool, bool]]) -> None:
     assert shape(sql) == stages
+
+
+def test_trees_that_are_gone_are_not_taken_for_others() -> None:
+    cutting = StageCutting("v")
+    for number in range(200):
+        # each tree is gone before the next one is made, which may be where it was
+        sql = f"SELECT x + {number} AS n FROM a WHERE y > {number}"
+        assert cutting.descend(optimised(sql), needs_old=True).text == optimised(sql).text
 
 
 def expanded(sql: str) -> Node:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LARGE = "SELECT id, k, x FROM facts WHERE x > 10"
+REACH = "SELECT id, x FROM facts UNION SELECT r.id, f.x FROM reach r JOIN facts f ON r.x = f.id"
+FAR = (
+    "WITH RECURSIVE p AS (SELECT id, x, 1 AS n FROM facts UNION ALL "
+    "SELECT p.id, f.x, p.n + 1 FROM p JOIN facts f ON p.x = f.id WHERE p.n < 4) "
+    "SELECT id, COUNT(*) AS n FROM p GROUP BY id"
+)
 
 
 def alter(flow: IncrementalFlow) -> None:
@@ -28,6 +34,24 @@ def alter(flow: IncrementalFlow) -> None:
 def alter_columns(flow: IncrementalFlow) -> None:
     if "m2" not in flow.snapshot("top").columns:
         flow.alter_view("top", story.VIEWS["top"].replace("AS m", "AS m2"))
+
+
+def begin_recursion(flow: IncrementalFlow) -> None:
+    flow.register_source("facts", "id INT, k STRING, x INT")
+    flow.register_views(
+        {"reach": REACH, "far": FAR, "seen": "SELECT id, MAX(x) AS x FROM reach GROUP BY id"}
+    )
+    flow.tick("facts", [(1, "a", 2), (2, "b", 3), (5, "c", 1)])
+    flow.tick("facts", [(3, "a", 4)])
+
+
+def alter_recursion(flow: IncrementalFlow) -> None:
+    if "> 0" not in flow.view_sql("reach"):
+        flow.alter_view(
+            "reach",
+            REACH.replace("FROM facts UNION", "FROM facts WHERE x > 0 AND id < 3 UNION"),
+            also={"far": FAR.replace("< 4", "< 3")},
+        )
 
 
 def rename(flow: IncrementalFlow) -> None:
@@ -57,11 +81,12 @@ def seen(flow: IncrementalFlow) -> dict[str, Any]:
     ("change", "count"),
     [
         (alter, 3),
+        (alter_recursion, 2),
         (alter_columns, 1),
         (rename, 1),
         *(
             pytest.param(each, None, marks=pytest.mark.nightly)
-            for each in (alter, alter_columns, rename, drop)
+            for each in (alter, alter_columns, alter_recursion, rename, drop)
         ),
     ],
 )
@@ -74,6 +99,9 @@ def test_a_killed_change_is_finished_or_never_was(
     start = tmp_path / "start"
 
     def begin(flow: IncrementalFlow) -> None:
+        if change is alter_recursion:
+            begin_recursion(flow)
+            return
         story.declare(flow)
         story.tick(flow, 1)
         story.tick(flow, 2)

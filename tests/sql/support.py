@@ -78,8 +78,9 @@ Windows
 Recursion
   WITH RECURSIVE … UNION ALL | WITH RECURSIVE r(id, n) AS (SELECT id, 1 FROM t WHERE k IS NULL UNION ALL SELECT t.id, r.n + 1 FROM r JOIN t ON t.k = r.id WHERE r.n < 9) SELECT id, n FROM r | recursion.sql
   WITH RECURSIVE … UNION | WITH RECURSIVE r AS (SELECT id, k FROM t UNION SELECT r.id, t.k FROM r JOIN t ON r.k = t.id) SELECT id, k FROM r | recursion.sql
+  WITH RECURSIVE in a subquery or derived table | SELECT id FROM t WHERE x IN (WITH RECURSIVE r(n) AS (SELECT k FROM u UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r) | recursion.sql
 Not maintained
-  WITH RECURSIVE within a query | SELECT n FROM (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r) | unsupported.sql
+  WITH RECURSIVE with columns of the query around, MAX RECURSION LEVEL | SELECT id FROM t WHERE EXISTS (WITH RECURSIVE r(n) AS (SELECT t.x UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r) | unsupported.sql
   sketches | SELECT k, hll_sketch_agg(x) AS h FROM t GROUP BY k | not_incremental.sql
   random functions | SELECT id, rand() AS r FROM t | not_incremental.sql
   values of the session | SELECT id, current_user() AS u FROM t | not_incremental.sql

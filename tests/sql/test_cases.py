@@ -33,10 +33,8 @@ GONE = [case for case in CASES if str(case.id).startswith("rows_that_are_gone")]
 SHARE = 14
 HIGH_SHARE = 60
 TODAY = date.today().toordinal()
-# recursion is recomputed round by round to compare it: minutes a case, and tests/flow has it too
-SHORT = [case for case in CASES if not str(case.id).startswith("recursion")]
-SAMPLE = SHORT[TODAY % SHARE :: SHARE]
-HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + SHORT[TODAY % HIGH_SHARE :: HIGH_SHARE]
+SAMPLE = CASES[TODAY % SHARE :: SHARE]
+HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + CASES[TODAY % HIGH_SHARE :: HIGH_SHARE]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_every_construct_has_its_test_and_stands_on_the_page() -> None:
     for each in constructs():
         assert each.path.exists(), each.path
         assert each.name.replace("|", "\\|") in written, f"{each.name}: write the page anew"
-        if each.sql.startswith("WITH RECURSIVE"):
+        if "WITH RECURSIVE" in each.sql and each.group != "Not maintained":
             # views of their own are made of them first; tests/sql/cases/recursion.sql ticks them
             assert circles(parse_statement(each.sql, each.name)) == [("r",)]
         elif each.group != "Not maintained":

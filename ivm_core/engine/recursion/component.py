@@ -48,7 +48,7 @@ class ComponentEvaluation:
     """Views that read each other, brought to their fixpoint as one."""
 
     def __init__(self, views: Mapping[str, ViewEvaluation], limits: Limits) -> None:
-        """All of them have seen the same ticks."""
+        """By name, a next definition by that of the view; all have seen the same ticks."""
         self._views = views
         self._limits = limits
         self._results: dict[str, ViewResult] = {}
@@ -225,7 +225,7 @@ class ComponentEvaluation:
 
     def _trace(self, name: str) -> Trace:
         view = self._views[name]
-        return view.relations.layout.stage_rows(name, view.program.schema)
+        return view.relations.layout.stage_rows(view.program.name, view.program.schema)
 
 
 def _told(work: Work, way: str, reason: str) -> str:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from ivm_core.compile.monotone import refuse_other_uses
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.requiring import refuse_unless
-from ivm_core.frontend.recursion import circles, recursive_queries
+from ivm_core.frontend.recursion import circles, recursive_queries, relations_named
 from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.errors import Unsupported, UserError
 from ivm_core.model.schema import Schema, parse_schema
@@ -22,7 +22,7 @@ from ivm_core.operators.sql import text_of
 from ivm_core.plan.recursion import BAG, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ivm_core.engine.core import Engine
     from ivm_core.plan.recursion import Rules
@@ -108,7 +108,8 @@ def _promise(
     limits = (component.limits.iterations, component.limits.rows)
     promised = {}
     for name, sql in component.texts.items():
-        free = engine.history.free_folder(name)
+        stored = engine.history.views
+        free = engine.history.free_folder(name, for_shadow=name in stored)
         folder = "" if free == name or component.inside else free
         promised[name] = ViewDefinition(
             name,
@@ -136,7 +137,7 @@ def _inferred(
         return None
     schemas = {**engine.catalog.schemas(), **known}
     spelled = {each.casefold(): each for each in schemas}
-    reads = {spelled[n] for n in _tables(kept) if n in spelled}
+    reads = {spelled[n] for n in relations_named(kept) if n in spelled}
     analyser = engine.analyser(name)
     found = analyser.original(text_of(kept), {each: schemas[each] for each in reads})
     return _renamed(found, component.columns.get(name, ()), name)
@@ -157,9 +158,11 @@ def _renamed(schema: Schema, columns: tuple[str, ...], name: str) -> Schema:
 
 def _without(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
     """The query without the branches of unions that read certain views; None for nothing left."""
-    while _tables(tree) & unknown:
+    while relations_named(tree) & unknown:
         for union in tree.find_all(exp.Union):
-            sides = [side for side in (union.left, union.right) if not _tables(side) & unknown]
+            sides = [
+                side for side in (union.left, union.right) if not relations_named(side) & unknown
+            ]
             if len(sides) == 1:
                 kept = sides[0].copy()
                 outer, inner = union.args.get("with_"), kept.args.get("with_")
@@ -177,11 +180,6 @@ def _without(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
     return tree
 
 
-def _tables(tree: exp.Expr) -> set[str]:
-    own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
-    return {table.name.casefold() for table in tree.find_all(exp.Table)} - own
-
-
 def _widened(
     engine: Engine, component: Component, name: str, known: Mapping[str, Schema]
 ) -> Schema | None:
@@ -190,7 +188,7 @@ def _widened(
     spelled = {each.casefold(): each for each in schemas}
     sql = component.texts[name]
     tree = parse_statement(sql, f"view {name}")
-    reads = {spelled[n] for n in _tables(tree) if n in spelled}
+    reads = {spelled[n] for n in relations_named(tree) if n in spelled}
     if engine.functions.called_in(sql):
         return None
     found = engine.analyser(name).original(sql, {each: schemas[each] for each in reads})
@@ -211,17 +209,19 @@ def _refuse_mixed(rules: Mapping[str, Rules]) -> None:
         )
 
 
-def draft_inner(engine: Engine, view: str, sql: str) -> dict[str, str]:
+def draft_inner(
+    engine: Engine, view: str, sql: str, known: Iterable[str] | None = None
+) -> dict[str, str]:
     """Draft the recursive common table expressions of a view's text as views inside of it.
 
-    Gives back which expression has become which view.
+    Gives back which expression has become which view: new ones, or those `known` in their order.
     """
     where = f"view {view}"
     tree = parse_statement(sql, where)
     groups = circles(tree)
-    names = {
-        name: engine.history.free_folder(f"{view}.{name}") for group in groups for name in group
-    }
+    found = [name for group in groups for name in group]
+    fresh = [engine.history.free_folder(f"{view}.{name}") for name in found]
+    names = dict(zip(found, fresh if known is None else known, strict=True))
     queries = recursive_queries(tree, names, where)
     for group in groups:
         own = {names[name]: queries[names[name]] for name in group}
@@ -236,4 +236,31 @@ def draft_inner(engine: Engine, view: str, sql: str) -> dict[str, str]:
                 view,
             ),
         )
+    return names
+
+
+def same_inner(engine: Engine, view: str, sql: str) -> dict[str, str] | None:
+    """Which recursive expression of a text is which view inside of a stored one.
+
+    None where the text has others than the stored one, or they mean something else.
+    """
+    catalog, views = engine.catalog, engine.history.views
+    known = views[view].recursions
+    found = [name for group in circles(parse_statement(sql, f"view {view}")) for name in group]
+    if len(found) != len(known):
+        return None
+    if not found:
+        return {}
+    inner = [known[n] for n in found] if set(found) == set(known) else list(known.values())
+    before = {name: catalog.program(name).fingerprint for name in inner}
+    with catalog.drafting():
+        names = draft_inner(engine, view, sql, inner)
+        for name in inner:
+            is_same = (
+                catalog.program(name).fingerprint == before[name]
+                and catalog.definition(name).component == views[name].component
+                and catalog.definition(name).functions == views[name].functions
+            )
+            if not is_same:
+                return None
     return names

@@ -54,9 +54,12 @@ class TermEvaluation:
         *,
         lost: bool = False,
     ) -> pa.Table:
-        """What the terms of a view derive from the given rows, everything else being as it is."""
+        """What the terms of a view derive from the given rows, everything else being as it is.
+
+        What is `lost` has every row, also those that an extreme leaves out.
+        """
         work = self._work
-        plans = [term.lost if lost else term.plan for term in terms]
+        plans = [term.plan for term in terms]
         changed = frozenset(term.changed for term in terms)
 
         def find(finder: ReachFinder) -> None:

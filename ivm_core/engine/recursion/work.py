@@ -83,7 +83,10 @@ class Work:
     """One component in one tick."""
 
     def __init__(self, views: Mapping[str, ViewEvaluation], limits: Limits) -> None:
-        """`views` are the component's, with the steps below their rules done."""
+        """`views` are the component's, with the steps below their rules done.
+
+        They have the names by which rules read them; a next definition is stored under another.
+        """
         self.views = views
         self.names = tuple(views)
         self.rules = {name: _rules(view) for name, view in views.items()}
@@ -121,8 +124,8 @@ class Work:
         for name in self.below:
             found[name] = next(
                 view
-                for view in self.views.values()
-                if name in view.inner or (name in self.rules[view.program.name].relations)
+                for each, view in self.views.items()
+                if name in view.inner or name in self.rules[each].relations
             )
         return found
 

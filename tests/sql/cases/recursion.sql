@@ -29,3 +29,18 @@ INSERT INTO e VALUES (5, 6), (2, 5);
 -- tick: both halves of the diamond, and a way back
 INSERT INTO e VALUES (6, 5);
 DELETE FROM e VALUES (2, 4), (3, 4);
+
+-- case: recursions in subqueries and derived tables
+CREATE SOURCE e (a INT, b INT);
+CREATE SOURCE n (x INT);
+CREATE VIEW near AS WITH few AS (SELECT x FROM n WHERE x < 9) SELECT q.b, q.h FROM (WITH RECURSIVE p AS (SELECT a, b, 1 AS h FROM e JOIN few ON a = x UNION ALL SELECT p.a, e.b, p.h + 1 FROM p JOIN e ON p.b = e.a WHERE p.h < 3), two AS (SELECT b, h FROM p WHERE h > 1) SELECT b, h FROM two) q JOIN n ON q.b <> n.x;
+CREATE VIEW met AS SELECT x FROM n WHERE EXISTS (WITH RECURSIVE r(b) AS (SELECT 1 UNION ALL SELECT e.b FROM r JOIN e ON r.b = e.a WHERE e.b > e.a) SELECT 1 FROM r WHERE r.b = n.x) OR x > (WITH RECURSIVE i(k) AS (SELECT 7 UNION ALL SELECT k + 1 FROM i WHERE k < 9) SELECT MAX(k) FROM i);
+-- tick: a chain
+INSERT INTO e VALUES (1, 2), (2, 3), (3, 4);
+INSERT INTO n VALUES (1), (3), (10);
+-- tick: shorter, and another way
+DELETE FROM e VALUES (2, 3);
+INSERT INTO e VALUES (1, 3);
+INSERT INTO n VALUES (4), (2);
+-- tick: another start
+DELETE FROM n VALUES (1);

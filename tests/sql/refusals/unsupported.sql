@@ -2,8 +2,14 @@
 
 -- refused: Unsupported | TABLESAMPLE | line 1, column 18
 SELECT id FROM t TABLESAMPLE (10 PERCENT);
--- refused: Unsupported | WITH RECURSIVE within a query | line 1, column 21
-SELECT n FROM (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r);
+-- refused: Unsupported | t.x of the query around in the recursive expression r
+SELECT id FROM t WHERE EXISTS (WITH RECURSIVE r(n) AS (SELECT t.x UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r);
+-- refused: Unsupported | a recursive expression u beside a relation u
+SELECT id FROM t WHERE id IN (WITH RECURSIVE u(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM u WHERE n < 5) SELECT n FROM u) AND id IN (SELECT id FROM u);
+-- refused: Unsupported | the recursive expression q within r, which is one too
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r JOIN (WITH RECURSIVE q(m) AS (SELECT 1 UNION ALL SELECT m + 1 FROM q WHERE m < 3) SELECT m FROM q) ON m = n) SELECT n FROM r;
+-- refused: Unsupported | MAX RECURSION LEVEL
+WITH RECURSIVE r(n) MAX RECURSION LEVEL 9 AS (SELECT id FROM t UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r;
 -- refused: Unsupported | in the recursion of refused.r
 WITH RECURSIVE r(n) AS (SELECT id FROM t UNION ALL SELECT COUNT(*) FROM r) SELECT n FROM r;
 -- refused: Unsupported | a parameter
