@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from ivm_core.engine.local_spark import ends_at_exit
 from ivm_core.engine.nullable_fields import with_nullable_fields
+from ivm_core.engine.spark_errors import told_by_pyspark
 from ivm_core.model.digest import Digest
 from ivm_core.model.names import quote
 from ivm_core.model.schema import Schema
@@ -219,7 +220,8 @@ class Gears:
         for name, bound in relations.items():
             self._take(name, bound)
         self._count()
-        with self.folding() if WITH_OFFSET.search(sql) else nullcontext():
+        folding = self.folding() if WITH_OFFSET.search(sql) else nullcontext()
+        with folding, told_by_pyspark():
             table = with_nullable_fields(self.query(self.low, sql)).toArrow()
         return table.select(list(schema.names)).cast(arrow_schema(schema, weight=False))
 
@@ -250,7 +252,8 @@ class Gears:
             measures.append(F.expr("COUNT_IF(`_weight` < 0)").alias("deletions"))
             measures.append(F.expr("SUM(`_weight`)").alias("net"))
         frame = frame.observe(observation, *measures)
-        frame.write.mode("overwrite").options(**SPARK_WRITE_OPTIONS).parquet(target)
+        with told_by_pyspark():
+            frame.write.mode("overwrite").options(**SPARK_WRITE_OPTIONS).parquet(target)
         seen = observation.get
         if not weighted or not seen["rows"]:
             return Written(int(seen["rows"]), Digest.zero(), 0, 0)
@@ -260,7 +263,7 @@ class Gears:
 
     def try_out(self, sql: str, relations: Mapping[str, Rows]) -> None:
         """Run in the high gear and keep nothing; raises what Spark raises."""
-        with self._lock, self._bound(relations):
+        with self._lock, self._bound(relations), told_by_pyspark():
             self.query(self.high, sql).write.format("noop").mode("overwrite").save()
 
     def frame(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:

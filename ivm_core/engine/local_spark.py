@@ -140,7 +140,7 @@ def _settings(
     jvm_options = [
         f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
         f"-Dderby.system.home={scratch}",
-        *(["-XX:TieredStopAtLevel=1"] if fast_start else []),
+        *(["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"] if fast_start else []),
         *archive.jvm_options(),
     ]
     return {

@@ -140,6 +140,28 @@ def test_an_offending_row_is_named_where_one_alone_offends(flow: IncrementalFlow
     assert_exact(flow, "j", "total")
 
 
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT id, (SELECT v FROM u) AS v FROM t", "more than one row"),
+        ("SELECT id FROM t WHERE id = (SELECT v FROM u)", "more than one row"),
+        ("SELECT t.id, q.z FROM t CROSS JOIN (SELECT 10 / v AS z FROM u) q", "DIVIDE_BY_ZERO"),
+        ("SELECT t.id FROM t LEFT JOIN (SELECT 10 / v AS z FROM u) q ON t.id < q.z", "DIVIDE"),
+    ],
+)
+def test_what_fails_in_a_broadcast_is_told_like_anything_else(
+    sql: str, said: str, flow: IncrementalFlow
+) -> None:
+    flow.register_source("t", "id INT, k INT")
+    flow.register_source("u", "k INT, v INT")
+    flow.register_view("failing", sql)
+    flow.tick({"t": [(1, 1), (2, 2)], "u": [(1, 10)]})
+    with pytest.raises(TickFailed, match=said):
+        flow.tick("u", [(1, 0)])
+    assert flow.tick("t", [(3, 3)]).tick == 2
+    assert_exact(flow)
+
+
 def test_an_offending_row_is_found_among_lists(flow: IncrementalFlow) -> None:
     flow.register_source("n", "id INT, xs ARRAY<INT>, ps ARRAY<STRUCT<p: INT>>")
     flow.register_view("first", "SELECT id, xs[0] AS x, ps FROM n")
