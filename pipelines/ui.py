@@ -52,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     finally:
         for child in children:
-            _stop(child)
+            child.terminate()  # all at once: the feeder must not go on while Dagster ends
+        for child in children:
+            _wait(child)
 
 
 def _prepare(home: Path) -> None:
@@ -74,10 +76,7 @@ def _module(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", name, *arguments]
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is not None:
-        return
-    child.terminate()
+def _wait(child: subprocess.Popen[bytes]) -> None:
     try:
         child.wait(PATIENCE)
     except subprocess.TimeoutExpired:
