@@ -1,0 +1,152 @@
+"""`python -m bench.pages RESULTS.json …`: report, documentation and pictures from recorded figures.
+
+Several files are put together: of two that have the same program the later one counts. Machine and
+versions are those of the last file; where they differ between files, that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.html_report import html
+from bench.losses import Content, bar_text, losses
+from bench.svg import line_chart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORT = ROOT / "bench" / "results" / "report.html"
+PAGE = ROOT / "docs" / "benchmarks.md"
+PICTURES = ROOT / "docs" / "pictures"
+PREFIX = "bench-"
+
+
+def main(words: list[str] | None = None) -> int:
+    """Write the pages."""
+    parser = argparse.ArgumentParser(prog="python -m bench.pages", description=__doc__)
+    parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    parser.add_argument("--html", type=Path, default=REPORT, help="the report's file")
+    parser.add_argument(
+        "--docs", action="store_true", help="also docs/benchmarks.md and its pictures"
+    )
+    options = parser.parse_args(words)
+    content = together([json.loads(each.read_text("utf-8")) for each in options.results])
+    options.html.parent.mkdir(parents=True, exist_ok=True)
+    options.html.write_text(html(content), encoding="utf-8")
+    print(options.html)
+    if options.docs:
+        for path in write_docs(content, PAGE, PICTURES):
+            print(path)
+    return 0
+
+
+def together(contents: Sequence[Content]) -> Content:
+    """One content of several runs."""
+    sections: dict[str, Any] = {}
+    for each in contents:
+        for section in each["sections"]:
+            sections.pop(section["key"], None)
+            sections[section["key"]] = section
+    last = contents[-1]
+    commits = {each["versions"].get("commit", "") for each in contents}
+    return {
+        **last,
+        "versions": {**last["versions"], "commit": ", ".join(sorted(commits))},
+        "seconds": sum(each["seconds"] for each in contents),
+        "plan": {**last["plan"], "is_full": all(each["plan"]["is_full"] for each in contents)},
+        "sections": list(sections.values()),
+    }
+
+
+def write_docs(content: Content, page: Path, pictures: Path) -> list[Path]:
+    """The page and its pictures; pictures of former runs go."""
+    pictures.mkdir(parents=True, exist_ok=True)
+    for old in pictures.glob(f"{PREFIX}*.svg"):
+        old.unlink()
+    written = [page]
+    for section in content["sections"]:
+        for plot in section.get("plots", ()):
+            target = pictures / f"{PREFIX}{plot['key']}.svg"
+            target.write_text(line_chart(plot), encoding="utf-8")
+            written.append(target)
+    page.write_text(markdown(content), encoding="utf-8")
+    return written
+
+
+def markdown(content: Content) -> str:
+    """The documentation's page on speed."""
+    machine, versions = content["machine"], content["versions"]
+    settings = content["settings"]
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `python -m bench.pages RESULTS.json --docs` from what `python -m bench` measured; "
+        "do not edit. Every",
+        "comparison was made in one run: same machine, same data, same Spark, warmed, repeated; "
+        "seconds are medians. Read",
+        "the ratios: they are what carries over to another machine.",
+        "",
+        f"{machine['processor']}, {machine['cores']} cores, "
+        f"{machine['memory_bytes'] / 2**30:.0f} GiB; {settings['spark.master']}, heap "
+        f"{settings['spark.driver.memory']}; Python {versions['python']}, Java {versions['java']}, "
+        f"Spark {versions['pyspark']}, Delta {versions['delta-spark']}, "
+        f"deltalake {versions['deltalake']}; commit {versions['commit'] or 'unknown'}, "
+        f"{content['started'][:10]}.",
+        "",
+    ]
+    if not content["plan"]["is_full"]:
+        lines += ["Less was measured than the bars ask for: verdicts are a hint only.", ""]
+    lines += ["## Where we lose", ""]
+    lines += [f"- {_md(each)}" for each in losses(content["sections"])] or [
+        "Nowhere: every bar is met, and no peer was faster."
+    ]
+    for section in content["sections"]:
+        lines += ["", *_section(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(section: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {_capital(section['title'])}"
+    yield ""
+    yield f"    python -m bench --only {section['key']}"
+    if section["error"]:
+        yield from ("", f"Failed: {_md(section['error'])}")
+    for name, why in section.get("absent", {}).items():
+        yield from ("", f"Absent: {name}. {_md(why)}")
+    if section["bars"] or section.get("ratios"):
+        yield from ("", "| | ratio | bar | verdict |", "|---|--:|--:|---|")
+        for bar in section["bars"]:
+            verdict = "met" if bar["met"] else "**missed**"
+            yield f"| {_md(bar['name'])} | {bar['ratio']:.2f}× | {bar_text(bar)} | {verdict} |"
+        for each in section.get("ratios", ()):
+            verdict = "" if each["ratio"] >= 1 else "**they are faster**"
+            yield f"| {_md(each['name'])} | {each['ratio']:.2f}× | none | {verdict} |"
+    for plot in section.get("plots", ()):
+        yield from ("", f"![{plot['title']}](pictures/{PREFIX}{plot['key']}.svg)")
+    if section["samples"]:
+        yield from ("", "| | median s | min – max | n |", "|---|--:|--:|--:|")
+        for each in section["samples"]:
+            spread = f"{each['min_s']:.3f} – {each['max_s']:.3f}"
+            count = len(each["seconds"])
+            yield f"| {_md(each['name'])} | {each['median_s']:.3f} | {spread} | {count} |"
+    for note in section["notes"]:
+        yield from ("", f"{_capital(_md(note))}.")
+
+
+def _md(text: str) -> str:
+    """Text that Markdown takes as it is, in a table too."""
+    return escape(text, quote=False).replace("|", "\\|").replace("*", "\\*")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
