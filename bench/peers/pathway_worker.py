@@ -57,14 +57,16 @@ class Orders(pw.io.python.ConnectorSubject):
 
 
 class Result:
-    """The newest rows, and a mark when a step of time has ended."""
+    """The newest rows, and how many orders are in them; every row has their number at its end."""
 
     def __init__(self) -> None:
         self.rows: dict = {}
-        self.changed = threading.Event()
+        self.orders = 0
+        self.ended = threading.Condition()
 
     def on_change(self, key: pw.Pointer, row: dict, time: int, is_addition: bool) -> None:
         """A row comes or goes."""
+        self.orders += row["orders"] if is_addition else -row["orders"]
         if is_addition:
             self.rows[key] = tuple(row.values())
         elif self.rows.get(key) == tuple(row.values()):
@@ -72,7 +74,13 @@ class Result:
 
     def on_time_end(self, time: int) -> None:
         """All of a step is there."""
-        self.changed.set()
+        with self.ended:
+            self.ended.notify_all()
+
+    def wait_for(self, orders: int) -> None:
+        """Until a step has ended after which so many orders are counted."""
+        with self.ended:
+            self.ended.wait_for(lambda: self.orders == orders)
 
 
 def main() -> None:
@@ -132,12 +140,14 @@ def taken(files: list) -> list:
 def answer(subject: Orders, result: Result) -> None:
     """Ask the computation what the other side asks."""
     say(pw.__version__)
+    given = 0
     for line in sys.stdin:
         question = json.loads(line)
         if question["do"] == "take":
-            result.changed.clear()
-            subject.batches.put(taken(question["files"]))
-            result.changed.wait()
+            batch = taken(question["files"])
+            given += len(batch)
+            subject.batches.put(batch)
+            result.wait_for(given)
             say(True)
         else:
             say([list(row) for row in result.rows.values()])
