@@ -6,7 +6,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.losses import Content, bar_text, losses
+from bench.losses import Content, bar_text, losses, nowhere, unmeasured
 from bench.svg import line_chart
 
 if TYPE_CHECKING:
@@ -81,11 +81,13 @@ def _pairs(title: str, pairs: Mapping[str, Any]) -> str:
 def _losses(sections: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     found = losses(sections)
     if not found:
-        yield '<p class="none">Nowhere: every bar is met, and no peer was faster.</p>'
-        return
-    yield '<ul class="losses">'
-    yield from (f"<li>{escape(each)}</li>" for each in found)
-    yield "</ul>"
+        yield f'<p class="none">{nowhere(sections)}</p>'
+    else:
+        yield '<ul class="losses">'
+        yield from (f"<li>{escape(each)}</li>" for each in found)
+        yield "</ul>"
+    if left_out := unmeasured(sections):
+        yield f"<p>Not measured here: {', '.join(left_out)}.</p>"
 
 
 def _caution(content: Content) -> list[str]:

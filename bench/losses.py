@@ -25,6 +25,19 @@ def losses(sections: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*found, *_missed(sections), *_slower(sections)]
 
 
+def nowhere(sections: Sequence[Mapping[str, Any]]) -> str:
+    """What to say where nothing is lost: peers only count where they were measured."""
+    beside = any(each.get("ratios") for each in sections)
+    return "Nowhere: every bar is met" + (", and nobody was faster." if beside else ".")
+
+
+def unmeasured(sections: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Programs that a run left out."""
+    from bench.programs import PROGRAMS
+
+    return [name for name in PROGRAMS if name not in {each["key"] for each in sections}]
+
+
 def bar_text(bar: Mapping[str, Any]) -> str:
     """The limit as people write it."""
     return f"{'≤' if bar['sense'] == '<=' else '≥'} {bar['limit']:g}×"

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.html_report import html
-from bench.losses import Content, bar_text, losses
+from bench.losses import Content, bar_text, losses, nowhere, unmeasured
+from bench.sizing import sizing
 from bench.svg import line_chart
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "bench" / "results" / "report.html"
-PAGE = ROOT / "docs" / "benchmarks.md"
-PICTURES = ROOT / "docs" / "pictures"
+DOCS = ROOT / "docs"
 PREFIX = "bench-"
 
 
@@ -33,7 +33,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
     parser.add_argument("--html", type=Path, default=REPORT, help="the report's file")
     parser.add_argument(
-        "--docs", action="store_true", help="also docs/benchmarks.md and its pictures"
+        "--docs",
+        action="store_true",
+        help="also docs/benchmarks.md, its pictures, and docs/sizing.md",
     )
     options = parser.parse_args(words)
     content = together([json.loads(each.read_text("utf-8")) for each in options.results])
@@ -41,7 +43,7 @@ def main(words: list[str] | None = None) -> int:
     options.html.write_text(html(content), encoding="utf-8")
     print(options.html)
     if options.docs:
-        for path in write_docs(content, PAGE, PICTURES):
+        for path in write_docs(content, DOCS):
             print(path)
     return 0
 
@@ -64,18 +66,21 @@ def together(contents: Sequence[Content]) -> Content:
     }
 
 
-def write_docs(content: Content, page: Path, pictures: Path) -> list[Path]:
-    """The page and its pictures; pictures of former runs go."""
+def write_docs(content: Content, docs: Path) -> list[Path]:
+    """The pages and their pictures; pictures of former runs go."""
+    pictures = docs / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     for old in pictures.glob(f"{PREFIX}*.svg"):
         old.unlink()
-    written = [page]
+    pages = {"benchmarks.md": markdown(content), "sizing.md": sizing(content)}
+    for name, text in pages.items():
+        (docs / name).write_text(text, encoding="utf-8")
+    written = [docs / name for name in pages]
     for section in content["sections"]:
         for plot in section.get("plots", ()):
             target = pictures / f"{PREFIX}{plot['key']}.svg"
             target.write_text(line_chart(plot), encoding="utf-8")
             written.append(target)
-    page.write_text(markdown(content), encoding="utf-8")
     return written
 
 
@@ -103,10 +108,11 @@ def markdown(content: Content) -> str:
     if not content["plan"]["is_full"]:
         lines += ["Less was measured than the bars ask for: verdicts are a hint only.", ""]
     lines += ["## Where we lose", ""]
-    lines += [f"- {_md(each)}" for each in losses(content["sections"])] or [
-        "Nowhere: every bar is met, and no peer was faster."
-    ]
-    for section in content["sections"]:
+    sections = content["sections"]
+    lines += [f"- {_md(each)}" for each in losses(sections)] or [nowhere(sections)]
+    if left_out := unmeasured(sections):
+        lines += ["", f"Not measured here: {', '.join(left_out)}."]
+    for section in sections:
         lines += ["", *_section(section)]
     return "\n".join(lines) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.losses import losses
+from bench.losses import losses, nowhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,9 +34,8 @@ def table(sections: Sequence[Section], about: dict[str, Any]) -> str:
         lines += [f"  WRONG: {name}" for name in wrong]
     lines += ["", "Bars", "----", *_caution(about), *aligned(list(_bar_cells(sections)))]
     lines += ["", "Where we lose", "-------------"]
-    lines += [f"  {each}" for each in losses([each.as_json() for each in sections])] or [
-        "  nowhere: every bar is met, and no peer was faster"
-    ]
+    content = [each.as_json() for each in sections]
+    lines += [f"  {each}" for each in losses(content) or [nowhere(content)]]
     return "\n".join(lines)
 
 

@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.html_report import html
-from bench.losses import losses
+from bench.losses import losses, nowhere
 from bench.measure import Section, percentile
 from bench.pages import main, markdown, together, write_docs
 from bench.report import table
+from bench.sizing import sizing
 from bench.svg import line_chart
 
 if TYPE_CHECKING:
@@ -59,7 +60,17 @@ def a_content(*sections: Section) -> Content:
 
 
 def test_nothing_is_lost_where_all_bars_are_met() -> None:
-    assert losses([a_section().as_json()]) == []
+    section = a_section()
+    assert losses([section.as_json()]) == []
+    assert nowhere([section.as_json()]) == "Nowhere: every bar is met."
+    section.compare("Spark / tick", theirs=0.4, ours=0.2)
+    assert nowhere([section.as_json()]) == "Nowhere: every bar is met, and nobody was faster."
+
+
+def test_programs_that_were_left_out_are_named() -> None:
+    content = a_content(a_section())
+    for text in (html(content), markdown(content)):
+        assert "Not measured here: fixed, dag" in text
 
 
 def test_every_kind_of_loss_is_named() -> None:
@@ -120,12 +131,20 @@ def test_docs_are_written_with_their_pictures_and_old_ones_go(tmp_path: Path) ->
     pictures.mkdir()
     (pictures / "bench-old.svg").write_text("")
     (pictures / "tick.svg").write_text("")
-    page = tmp_path / "benchmarks.md"
-    write_docs(a_content(a_section()), page, pictures)
+    write_docs(a_content(a_section()), tmp_path)
     assert {each.name for each in pictures.iterdir()} == {"bench-change-size.svg", "tick.svg"}
-    text = page.read_text(encoding="utf-8")
+    text = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
     assert "pictures/bench-change-size.svg" in text
     assert "python -m bench --only change" in text
+    assert "`change`" not in (tmp_path / "sizing.md").read_text(encoding="utf-8")
+
+
+def test_sizing_has_constants_of_what_was_measured_only() -> None:
+    section = Section("dag", "ten views")
+    section.sample("tick of one row").seconds.append(0.5)
+    page = sizing(a_content(section))
+    assert "| tick of one row | 0.500 s | `dag` |" in page
+    assert "`kernel`" not in page
 
 
 def test_the_command_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
