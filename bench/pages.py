@@ -25,6 +25,22 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "bench" / "results" / "report.html"
 DOCS = ROOT / "docs"
 PREFIX = "bench-"
+RUNNING = """
+## Run it yourself
+
+    make bench                                      # all of it, about two hours: table, JSON and report in bench/results
+    make bench BENCH_ARGS=--quick                   # smaller and fewer, about ten minutes: verdicts are a hint only
+    python -m bench --only dag --only throughput    # some programs; --help lists them all, and the sizes they take
+    python -m bench --only tpch --scale 10          # the five queries with the largest full refresh
+    python -m bench --only flat --scales 0.1,1,10   # the same change at three scales
+    python -m bench --spark cluster --only fixed    # a master and two workers; connect: a Connect server; or a URL
+    python -m bench.peers.environment               # installs DuckDB and Pathway, in an environment of their own
+    python -m bench.profile warehouse --change 1    # where the time of a tick goes
+    python -m bench.pages RESULTS.json --docs       # this page again
+
+A peer that isn't installed is reported as absent. Results are compared in every program; a wrong one is an exit code of 1,
+and so is a missed bar with `--strict`.
+"""  # noqa: E501
 
 
 def main(words: list[str] | None = None) -> int:
@@ -114,7 +130,7 @@ def markdown(content: Content) -> str:
         lines += ["", f"Not measured here: {', '.join(left_out)}."]
     for section in sections:
         lines += ["", *_section(section)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + RUNNING
 
 
 def _section(section: Mapping[str, Any]) -> Iterator[str]:
