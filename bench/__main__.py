@@ -1,4 +1,4 @@
-"""`python -m bench`: the speed bars, as a table on stdout and a JSON file."""
+"""`python -m bench`: the speed bars, as a table on stdout, a JSON file and one HTML report."""
 
 from __future__ import annotations
 
@@ -10,50 +10,40 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import (
-    change,
-    checkpoints,
-    dagster_load,
-    dagster_run,
-    dedup,
-    durability,
-    fixed,
-    hydration,
-    long_run,
-    recursion,
-)
 from bench.dataset import Datasets
-from bench.machine import describe, start_spark
-from bench.measure import STARTED, Plan, Section, progress
+from bench.html_report import html
+from bench.machine import describe
+from bench.measure import STARTED, Plan, progress
+from bench.other_sparks import started_spark
+from bench.programs import ELSEWHERE, PROGRAMS, Bench, run
 from bench.report import table
-from bench.tpch import program as tpch
+from bench.tpch.stock import Stocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
+    from bench.measure import Section
 
 RESULTS = Path(__file__).parent / "results"
-PROGRAMS = (
-    "fixed",
-    "change",
-    "hydration",
-    "long",
-    "checkpoints",
-    "durability",
-    "dedup",
-    "dagster-load",
-    "dagster-run",
-    "recursion",
-    "tpch",
-)
 FULL = Plan(rows=(100_000, 1_000_000, 10_000_000))
-QUICK = Plan(rows=(100_000, 1_000_000), repeats=3, ticks=80, scale=0.1)
+QUICK = Plan(
+    rows=(100_000,),
+    repeats=2,
+    warm_ups=1,
+    ticks=24,
+    scale=0.01,
+    refreshes=1,
+    refresh_ticks=2,
+    shares=(0.001, 0.1),
+    scales=(0.01, 0.05),
+    state_ticks=24,
+    events=50_000,
+    tick_events=(1_000_000,),
+    is_quick=True,
+)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -62,75 +52,75 @@ def main(words: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     plan = _plan(options)
     chosen = [name for name in PROGRAMS if name in (options.only or PROGRAMS)]
+    if options.spark and not options.only:
+        chosen = [name for name in chosen if name not in ELSEWHERE]
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = Path(tempfile.mkdtemp(prefix="tideview-bench-"))
-    spark: SparkSession | None = None
+    sections: list[Section] = []
     try:
         progress("starting Spark")
-        spark = start_spark(options.memory)
-        about: dict[str, Any] = {"started": started, **describe(spark)}
-        datasets = Datasets(spark, folder / "orders")
-        sections = [_run(name, datasets, folder, plan) for name in chosen]
+        with started_spark(options.spark, options.memory, folder / "spark") as spark:
+            about: dict[str, Any] = {"started": started, **describe(spark)}
+            datasets = Datasets(spark, folder / "orders")
+            stocks = Stocks(spark, folder / "tpch-tables")
+            for name in chosen:
+                began = time.perf_counter()
+                progress(f"{name}: begins")
+                section = run(name, Bench(spark, datasets, stocks, folder / name, plan))
+                section.raw["took_s"] = time.perf_counter() - began
+                sections.append(section)
+                shutil.rmtree(folder / name, ignore_errors=True)
     finally:
-        try:
-            if spark is not None:
-                spark.stop()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     about["seconds"] = time.perf_counter() - STARTED
     about["load_average_at_the_end"] = os.getloadavg()
-    about["plan"] = {**vars(plan), "only": chosen, "is_full": plan == FULL}
+    about["plan"] = {
+        **vars(plan),
+        "only": chosen,
+        "spark": options.spark or "local",
+        "is_full": plan == FULL and not options.spark,
+    }
     print(table(sections, about))
     file = options.json or RESULTS / f"{_name(options, chosen)}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     content = {**about, "sections": [section.as_json() for section in sections]}
     file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     progress(f"written to {file}")
+    page = options.html or file.with_name("report.html")
+    page.write_text(html(json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
+    progress(f"written to {page}")
     if not all(section.is_right for section in sections):
         return 1
     missed = [bar for section in sections for bar in section.bars if not bar.met]
     return 1 if missed and options.strict else 0
 
 
-def _run(name: str, datasets: Datasets, folder: Path, plan: Plan) -> Section:
-    """One of the programs; what goes wrong in it is part of the result."""
-    spark = datasets.spark
-    runs: dict[str, Callable[[], Section]] = {
-        "fixed": lambda: fixed.run(spark, folder / "fixed", plan),
-        "change": lambda: change.run(spark, datasets, plan),
-        "hydration": lambda: hydration.run(spark, datasets, plan),
-        "long": lambda: long_run.run(spark, datasets, plan),
-        "checkpoints": lambda: checkpoints.run(spark, datasets, plan),
-        "durability": lambda: durability.run(spark, datasets, plan),
-        "dedup": lambda: dedup.run(spark, folder / "dedup", plan),
-        "dagster-load": lambda: dagster_load.run(folder / "dagster-load", plan),
-        "dagster-run": lambda: dagster_run.run(spark, folder / "dagster-run", plan),
-        "recursion": lambda: recursion.run(spark, folder / "recursion", plan),
-        "tpch": lambda: tpch.run(spark, folder / "tpch", plan),
-    }
-    try:
-        return runs[name]()
-    except Exception as error:
-        traceback.print_exc()
-        return Section(name, name, error=f"{type(error).__name__}: {error}".splitlines()[0])
-
-
 def _plan(options: argparse.Namespace) -> Plan:
+    """What the options say, and for the rest the quick plan or the full one."""
+    given = {
+        name: getattr(options, name)
+        for name in (
+            "rows",
+            "repeats",
+            "ticks",
+            "scale",
+            "scales",
+            "shares",
+            "state_ticks",
+            "events",
+        )
+    }
+    given |= {"tick_events": options.tick_events, "queries": tuple(options.query or ())}
     base = QUICK if options.quick else FULL
-    return Plan(
-        rows=options.rows or base.rows,
-        repeats=options.repeats or base.repeats,
-        warm_ups=base.warm_ups,
-        ticks=options.ticks or base.ticks,
-        scale=options.scale or base.scale,
-        queries=tuple(options.query or ()),
-    )
+    return replace(base, **{name: value for name, value in given.items() if value})
 
 
 def _name(options: argparse.Namespace, chosen: list[str]) -> str:
     parts = ["quick" if options.quick else "full"]
     if options.rows:
         parts = ["rows", *map(str, options.rows)]
+    if options.spark:
+        parts.append(options.spark.partition(":")[0])
     if options.only:
         parts += chosen
     return "-".join(parts)
@@ -143,10 +133,10 @@ def _options(words: list[str] | None) -> argparse.Namespace:
         "ratios to their bars. Results are compared with Spark's. The full run takes long.",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="100k and 1M orders, fewer repeats: some minutes"
+        "--quick", action="store_true", help="100k orders, fewer repeats: ten minutes or less"
     )
     parser.add_argument(
-        "--only", action="append", choices=PROGRAMS, help="just this one; may be given again"
+        "--only", action="append", choices=list(PROGRAMS), help="just this one; may be given again"
     )
     parser.add_argument(
         "--rows",
@@ -157,13 +147,43 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--repeats", type=_positive, metavar="N", help="samples of each kind")
     parser.add_argument("--ticks", type=_ticks, metavar="N", help="length of the long run")
-    parser.add_argument("--scale", type=float, metavar="S", help="TPC-H's scale (1; quick 0.1)")
+    parser.add_argument("--scale", type=float, metavar="S", help="TPC-H's scale (1; quick 0.01)")
     parser.add_argument(
-        "--query", action="append", metavar="qNN", help="just this query of TPC-H; may repeat"
+        "--scales", type=_floats, metavar="S[,S…]", help="TPC-H's scales in `flat` (0.1,1)"
+    )
+    parser.add_argument(
+        "--shares",
+        type=_floats,
+        metavar="X[,X…]",
+        help="parts of the orders changed in `tpch-changes` (0.00001,0.001,0.1)",
+    )
+    parser.add_argument(
+        "--query",
+        action="append",
+        metavar="qNN",
+        help="just this query of TPC-H or Nexmark (q0 to q22 there); may be given again",
+    )
+    parser.add_argument(
+        "--events", type=_positive, metavar="N", help="events of Nexmark before the first tick"
+    )
+    parser.add_argument(
+        "--tick-events", type=_counts, metavar="N[,N…]", help="events of a tick in `throughput`"
+    )
+    parser.add_argument(
+        "--state-ticks", type=_ticks, metavar="N", help="ticks before bytes are counted in `state`"
+    )
+    parser.add_argument(
+        "--spark",
+        metavar="URL",
+        help="another Spark than a local one: sc://HOST:PORT, spark://HOST:PORT; or `connect` for "
+        "a Connect server, `cluster` for a master and two workers that are started here",
     )
     parser.add_argument("--memory", default="8g", help="heap of Spark's JVM (default %(default)s)")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="where the figures go (default bench/results/…)"
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="the report's file (default beside the JSON)"
     )
     parser.add_argument(
         "--strict", action="store_true", help="a missed bar is an exit code of 1, as errors are"
@@ -190,6 +210,17 @@ def _sizes(text: str) -> tuple[int, ...]:
     if sizes[0] < 5_000:
         raise argparse.ArgumentTypeError("at least 5000 orders, else there is nothing to scatter")
     return tuple(sizes)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(sorted({_positive(each) for each in text.split(",")}))
+
+
+def _floats(text: str) -> tuple[float, ...]:
+    numbers = tuple(sorted({float(each) for each in text.split(",")}))
+    if numbers[0] <= 0:
+        raise argparse.ArgumentTypeError("above 0")
+    return numbers
 
 
 if __name__ == "__main__":

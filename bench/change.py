@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.dataset import copy_of, same_rows
-from bench.machine import jobs_run
 from bench.measure import Plan, Samples, Section, progress, size_text
-from bench.orders import SCHEMAS, VIEWS, Trade, Where, tables
+from bench.orders import CHANGED_ROWS, SCHEMAS, VIEWS, Trade, Where, tables
+from bench.ticking import timed_tick
 from ivm_core import IncrementalFlow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from bench.dataset import Dataset, Datasets
-    from ivm_core import StepSummary
 
 GROWTH_LIMITS = {"grouped sum": 2.0, "three-way join": 3.0}
 REFRESH_LIMIT = 5.0
@@ -52,7 +50,7 @@ def run(spark: SparkSession, datasets: Datasets, plan: Plan) -> Section:
         for case in cases:
             for where in WHERE:
                 batch = case.trade.next(where).batch()
-                _tick(spark, case.ticks[where], keep, case.flow.tick, "orders", batch)
+                timed_tick(case.ticks[where], case.flow, "orders", batch, keep=keep)
         for view, target in targets.items():
             refreshes[view].time(largest.refresh, view, target, keep=keep)
 
@@ -63,7 +61,18 @@ def run(spark: SparkSession, datasets: Datasets, plan: Plan) -> Section:
         case.flow.close()
     _followed(section, spark, datasets, plan)
     _verdicts(section, cases, refreshes, plan)
+    _plots(section, cases)
     return section
+
+
+def _plots(section: Section, cases: list[Case]) -> None:
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for case in cases:
+        for where, ticks in case.ticks.items():
+            line = lines.setdefault(f"{case.view}, {where}", [])
+            line.append((case.dataset.orders, ticks.median))
+    title = f"A tick of {CHANGED_ROWS:,} changed rows against the size of the data"
+    section.plot("data", title, "rows of orders", "seconds a tick", lines, log_x=True)
 
 
 def _fed_case(section: Section, dataset: Dataset, view: str) -> Case:
@@ -79,24 +88,6 @@ def _fed_case(section: Section, dataset: Dataset, view: str) -> Case:
         where: section.sample(f"{view}, {size}: tick of {trade.rows} {where}") for where in WHERE
     }
     return Case(dataset, view, flow, trade, ticks)
-
-
-def _tick(
-    spark: SparkSession,
-    samples: Samples,
-    keep: bool,
-    tick: Callable[..., StepSummary],
-    *given: Any,
-) -> None:
-    before = jobs_run(spark)
-    summary = samples.time(tick, *given, keep=keep)
-    if keep:
-        samples.note(
-            statements=summary.statements,
-            jobs=jobs_run(spark) - before,
-            commits=summary.commits,
-            rows_out=summary.rows_out,
-        )
 
 
 def _verdicts(
@@ -131,7 +122,7 @@ def _followed(section: Section, spark: SparkSession, datasets: Datasets, plan: P
         cases = []
         for view in VIEWS:
             progress(f"change: hydrating {view} over {size} followed orders")
-            flow = _following(spark, dataset, view, orders)
+            flow = following(spark, dataset, view, orders)
             ticks = {
                 where: section.sample(f"{view}, {size} followed: tick of {trade.rows} {where}")
                 for where in WHERE
@@ -142,7 +133,7 @@ def _followed(section: Section, spark: SparkSession, datasets: Datasets, plan: P
             for where in WHERE:
                 trade.next(where).merge_into(spark, str(orders))
                 for case in cases:
-                    _tick(spark, case.ticks[where], keep, case.flow.tick)
+                    timed_tick(case.ticks[where], case.flow, keep=keep)
         for case in cases:
             expected = dataset.query(case.view, orders)
             right = same_rows(case.flow.snapshot(VIEW), expected)
@@ -150,8 +141,12 @@ def _followed(section: Section, spark: SparkSession, datasets: Datasets, plan: P
             case.flow.close()
 
 
-def _following(spark: SparkSession, dataset: Dataset, view: str, orders: Path) -> IncrementalFlow:
-    flow = IncrementalFlow.open(dataset.folder / f"followed-{view.replace(' ', '-')}", spark)
+def following(
+    spark: SparkSession, dataset: Dataset, view: str, orders: Path, name: str = ""
+) -> IncrementalFlow:
+    """A flow that follows those orders, and has the view's rows."""
+    name = name or f"followed-{view.replace(' ', '-')}"
+    flow = IncrementalFlow.open(dataset.folder / name, spark)
     flow.register_source("orders", primary_key=["id"], delta_table=str(orders))
     frames = tables(spark, dataset.orders)
     fed = [name for name in SCHEMAS if name != "orders"]

@@ -66,6 +66,13 @@ def run(spark: SparkSession, datasets: Datasets, plan: Plan) -> Section:
     section.bar(f"Python's resident memory {after}", last[0] / first[0], "<=", MEMORY_LIMIT)
     section.bar(f"JVM heap in use {after}", last[1] / first[1], "<=", MEMORY_LIMIT)
     section.bar(f"{late.name} / {early.name}", late.median / early.median, "<=", TIME_LIMIT)
+    section.plot(
+        "ticks",
+        f"{plan.ticks} ticks in a row",
+        "tick",
+        "seconds",
+        {every.name: list(enumerate(every.seconds, 1))},
+    )
     section.raw["memory"] = [
         {"tick": tick, "python_bytes": python, "heap_bytes": heap}
         for tick, (python, heap) in memory.items()

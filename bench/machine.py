@@ -9,13 +9,16 @@ import gc
 import os
 import platform
 import subprocess
+import threading
 import time
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from bench.peers.environment import peer_versions
 from ivm_core.engine.local_spark import local_spark
 
 if TYPE_CHECKING:
@@ -43,8 +46,15 @@ def start_spark(memory: str) -> SparkSession:
     return local_spark("tideview-bench", cores=CORES, memory=memory, fast_start=False)
 
 
+def has_jvm(spark: SparkSession) -> bool:
+    """Whether Spark's driver is a JVM of this process, and not behind Spark Connect."""
+    return hasattr(spark, "_jsc")
+
+
 def jobs_run(spark: SparkSession) -> int:
-    """Spark jobs since the session's start."""
+    """Spark jobs since the session's start; none are seen over Spark Connect."""
+    if not has_jvm(spark):
+        return 0
     return int(spark._jsc.sc().dagScheduler().numTotalJobs())  # noqa: SLF001
 
 
@@ -55,12 +65,14 @@ def python_memory() -> int:
 
 
 def heap_used(spark: SparkSession) -> int:
-    """Bytes on the JVM's heap once what nobody holds is gone.
+    """Bytes on the JVM's heap once what nobody holds is gone; 0 over Spark Connect.
 
     Python lets go of its JVM objects first. Spark then drops what belonged to them in a thread of
     its own, some time after a collection, so this collects until nothing more goes.
     """
     gc.collect()
+    if not has_jvm(spark):
+        return 0
     bean = _jvm(spark).java.lang.management.ManagementFactory.getMemoryMXBean()
     seen: list[int] = []
     while len(seen) < MOST_COLLECTIONS:
@@ -73,14 +85,58 @@ def heap_used(spark: SparkSession) -> int:
     return min(seen)
 
 
+def collection_ms(spark: SparkSession) -> float:
+    """Milliseconds that the JVM's garbage collectors have taken so far."""
+    if not has_jvm(spark):
+        return 0.0
+    beans = _jvm(spark).java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+    return float(sum(bean.getCollectionTime() for bean in beans))
+
+
+@dataclass
+class Peak:
+    """The most memory that this process and those that it has started have while it is open."""
+
+    bytes: int = 0
+
+    def __enter__(self) -> Peak:
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        self._look()
+        while not self._done.wait(0.05):
+            self._look()
+        self._look()
+
+    def _look(self) -> None:
+        process = psutil.Process()
+        total = 0
+        for each in (process, *process.children(recursive=True)):
+            try:
+                total += each.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+        self.bytes = max(self.bytes, total)
+
+
 def describe(spark: SparkSession) -> dict[str, Any]:
     """Versions, machine and settings, for whoever reads the figures later."""
-    java = _jvm(spark).java.lang.System.getProperty("java.runtime.version")
+    java = "of the server"
+    if has_jvm(spark):
+        java = _jvm(spark).java.lang.System.getProperty("java.runtime.version")
     return {
         "versions": {
             "python": platform.python_version(),
             "java": java,
             **{name: version(name) for name in PACKAGES},
+            **peer_versions(),
             "commit": _commit(),
         },
         "machine": {
@@ -90,7 +146,7 @@ def describe(spark: SparkSession) -> dict[str, Any]:
             "memory_bytes": psutil.virtual_memory().total,
             "load_average": os.getloadavg(),
         },
-        "settings": {name: spark.conf.get(name) for name in SHOWN_SETTINGS},
+        "settings": {name: spark.conf.get(name, None) or "" for name in SHOWN_SETTINGS},
     }
 
 

@@ -1,7 +1,11 @@
-"""Timing: samples with their median and spread, bars with their verdict, sections of both."""
+"""Timing: samples with their median and spread, bars with their verdict, sections of both.
+
+What a section holds ends up in JSON as it is; tables, report and documentation are made from that.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass, field
@@ -9,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Result = TypeVar("Result")
 
@@ -49,6 +53,15 @@ class Samples:
         """The middle sample; there has to be one."""
         return median(self.seconds)
 
+    @property
+    def per_sample(self) -> dict[str, float]:
+        """The middle value of every count."""
+        return {name: median(values) for name, values in self.facts.items() if values}
+
+    def percentile(self, share: float) -> float:
+        """The sample that so large a share is not above: 0.99 for all but the slowest."""
+        return percentile(self.seconds, share)
+
     def as_json(self) -> dict[str, Any]:
         """Raw numbers and what follows from them."""
         return {
@@ -56,6 +69,7 @@ class Samples:
             "median_s": self.median,
             "min_s": min(self.seconds),
             "max_s": max(self.seconds),
+            "p99_s": self.percentile(0.99),
             "seconds": self.seconds,
             "facts": self.facts,
         }
@@ -86,6 +100,35 @@ class Bar:
         }
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """Somebody else's time by ours, held to no limit: below 1 they are the faster."""
+
+    name: str
+    ratio: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Both."""
+        return {"name": self.name, "ratio": self.ratio}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Points to be drawn: lines by name, or one bar a name."""
+
+    key: str
+    title: str
+    x: str
+    y: str
+    series: dict[str, list[tuple[float, float]]]
+    log_x: bool = False
+    log_y: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it."""
+        return dict(vars(self))
+
+
 @dataclass
 class Section:
     """What one of the programs found."""
@@ -94,6 +137,10 @@ class Section:
     title: str
     samples: list[Samples] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
+    ratios: list[Ratio] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)
+    """Peers that could not take part, and why."""
     checks: dict[str, bool] = field(default_factory=dict)
     """Whether results were equal to Spark's."""
     notes: list[str] = field(default_factory=list)
@@ -109,6 +156,27 @@ class Section:
     def bar(self, name: str, ratio: float, sense: Literal["<=", ">="], limit: float) -> None:
         """Hold a ratio to a limit."""
         self.bars.append(Bar(name, ratio, limit, sense))
+
+    def compare(self, name: str, theirs: float, ours: float) -> None:
+        """Put somebody else's time beside ours, without a limit."""
+        self.ratios.append(Ratio(name, theirs / ours))
+
+    def plot(
+        self,
+        key: str,
+        title: str,
+        x: str,
+        y: str,
+        series: Mapping[str, Iterable[tuple[float, float]]],
+        *,
+        log_x: bool = False,
+        log_y: bool = False,
+    ) -> None:
+        """Add a picture; lines without points are left out."""
+        drawn = {name: list(points) for name, points in series.items()}
+        drawn = {name: points for name, points in drawn.items() if points}
+        if drawn:
+            self.plots.append(Plot(f"{self.key}-{key}", title, x, y, drawn, log_x, log_y))
 
     def check(self, name: str, equal: bool) -> None:
         """Record that a result was compared; once unequal, a name stays so."""
@@ -128,6 +196,9 @@ class Section:
             "title": self.title,
             "samples": [each.as_json() for each in self.samples if each.seconds],
             "bars": [each.as_json() for each in self.bars],
+            "ratios": [each.as_json() for each in self.ratios],
+            "plots": [each.as_json() for each in self.plots],
+            "absent": self.absent,
             "checks": self.checks,
             "notes": self.notes,
             "raw": self.raw,
@@ -148,7 +219,18 @@ class Plan:
     scale: float = 1.0
     """Of TPC-H."""
     queries: tuple[str, ...] = ()
-    """Those of TPC-H that are measured; all if none is named."""
+    """Those of TPC-H and Nexmark that are measured; all if none is named."""
+    shares: tuple[float, ...] = (0.00001, 0.001, 0.1)
+    """Of TPC-H's orders, changed by one tick."""
+    scales: tuple[float, ...] = (0.1, 1.0)
+    """Of TPC-H, where one change is made to data of several sizes."""
+    state_ticks: int = 500
+    """After which the bytes of a view are counted."""
+    events: int = 1_000_000
+    """Of Nexmark, before the first tick."""
+    tick_events: tuple[int, ...] = (1_000_000, 5_000_000)
+    """Of a stream, taken by one tick."""
+    is_quick: bool = False
     refreshes: int = 2
     refresh_ticks: int = 3
 
@@ -166,6 +248,12 @@ class Plan:
     def rounds(self) -> list[bool]:
         """One entry a round: whether its samples are kept."""
         return [False] * self.warm_ups + [True] * self.repeats
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that so large a share is not above."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * share) - 1)]
 
 
 def size_text(rows: int) -> str:

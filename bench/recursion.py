@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import random
 import re
-import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import psutil
-
-from bench.machine import jobs_run
+from bench.machine import Peak, jobs_run
 from bench.measure import Plan, Section, progress
 from ivm_core import DeltaBatch, IncrementalFlow
 
@@ -104,39 +100,6 @@ def _changes(components: int, source: random.Random) -> tuple[list[Edge], list[E
     return come, go
 
 
-@dataclass
-class _Peak:
-    """The most memory that this process and Spark's have had while it is open."""
-
-    bytes: int = 0
-
-    def __enter__(self) -> _Peak:
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        self._look()
-        while not self._done.wait(0.05):
-            self._look()
-        self._look()
-
-    def _look(self) -> None:
-        process = psutil.Process()
-        total = 0
-        for each in (process, *process.children(recursive=True)):
-            try:
-                total += each.memory_info().rss
-            except psutil.NoSuchProcess:
-                continue
-        self.bytes = max(self.bytes, total)
-
-
 class _Graph:
     """A flow that folds changes and one that recomputes, over the same edges."""
 
@@ -169,7 +132,7 @@ class _Graph:
         for way, flow in self._flows.items():
             progress(f"recursion: loading {name}, {way}")
             jobs = jobs_run(self._spark)
-            with _Peak() as peak:
+            with Peak() as peak:
                 summary = hydrated.time(flow.tick, "edge", self._edges)
             told = summary.views[self._view].ways[self._view]
             iterations = _iterations(summary, self._view)
@@ -199,7 +162,7 @@ class _Graph:
             is_late = way == "all rows" and len(sample.seconds) >= BATCHES
             flow.force_diff_based(way == "all rows" and not is_late)
             jobs = jobs_run(self._spark)
-            with _Peak() as peak:
+            with Peak() as peak:
                 summary = sample.time(flow.tick, "edge", batch, keep=keep and not is_late)
             digests.append(summary.views[self._view].state_digest)
             if keep and not is_late:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from bench.losses import losses, nowhere
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -23,12 +25,17 @@ def table(sections: Sequence[Section], about: dict[str, Any]) -> str:
             continue
         rows = [_sample_cells(each) for each in section.samples if each.seconds]
         header = ("", "median s", "min – max", "n", "statements", "jobs", "commits")
-        lines += _aligned([header, *rows])
+        lines += aligned([header, *rows])
+        lines += [f"  {name}: absent, {why}" for name, why in section.absent.items()]
+        lines += [f"  {each.name}: {each.ratio:.2f}×, no bar" for each in section.ratios]
         lines += [f"  {note}" for note in section.notes]
         wrong = [name for name, equal in section.checks.items() if not equal]
         lines.append(f"  {len(section.checks)} results compared with Spark's, {len(wrong)} differ")
         lines += [f"  WRONG: {name}" for name in wrong]
-    lines += ["", "Bars", "----", *_caution(about), *_aligned(list(_bar_cells(sections)))]
+    lines += ["", "Bars", "----", *_caution(about), *aligned(list(_bar_cells(sections)))]
+    lines += ["", "Where we lose", "-------------"]
+    content = [each.as_json() for each in sections]
+    lines += [f"  {each}" for each in losses(content) or [nowhere(content)]]
     return "\n".join(lines)
 
 
@@ -81,7 +88,7 @@ def _bar_cells(sections: Iterable[Section]) -> Iterable[Cells]:
             yield (bar.name, f"{bar.ratio:.2f}×", f"{sign} {bar.limit:g}×", verdict)
 
 
-def _aligned(rows: list[Cells]) -> list[str]:
+def aligned(rows: list[Cells]) -> list[str]:
     """Columns of equal width, words to the left and figures to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []

@@ -2,7 +2,8 @@
 
 The shapes and value domains are the standard's: sparse order keys, one to seven lines an order,
 four suppliers a part, a third of the customers without orders, dates that follow the order's.
-Texts come from small pools, so scale 1 takes about a minute.
+Texts come from small pools, so scale 1 takes about a minute. Larger scales come in parts, as they
+would not fit into memory.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ivm_core.model.schema import parse_schema
 from ivm_core.operators.arrow_types import arrow_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,6 +31,8 @@ LAST_ORDER = np.datetime64("1998-08-02")
 TODAY = np.datetime64("1995-06-17")
 """What had arrived by this day was returned or accepted; the rest is open."""
 POOL = 4_000
+PART = 1_500_000
+"""Orders that are made at once."""
 
 
 def tables(scale: float, seed: int = 1) -> dict[str, pa.Table]:
@@ -46,23 +49,34 @@ class Generator:
         self.parts = max(40, round(200_000 * scale))
         self.customers = max(30, round(150_000 * scale))
         self.orders = max(100, round(1_500_000 * scale))
+        self._seed = seed
         self._random = np.random.default_rng([seed, 22])
 
     def tables(self) -> dict[str, pa.Table]:
         """The tables by name, typed as `SCHEMAS` says."""
-        price = self._prices()
-        lineitem, orders = self._sales(price)
+        lineitem, orders = self._sales(self._prices(), np.arange(self.orders))
+        sales = {"orders": orders, "lineitem": lineitem}
+        return self.small_tables() | {name: _typed(name, each) for name, each in sales.items()}
+
+    def small_tables(self) -> dict[str, pa.Table]:
+        """All but orders and their lines."""
         made = {
             "region": self._region(),
             "nation": self._nation(),
             "supplier": self._supplier(),
-            "part": self._part(price),
+            "part": self._part(self._prices()),
             "partsupp": self._partsupp(),
             "customer": self._customer(),
-            "orders": orders,
-            "lineitem": lineitem,
         }
         return {name: _typed(name, columns) for name, columns in made.items()}
+
+    def sales(self) -> Iterator[dict[str, pa.Table]]:
+        """Orders and their lines, part by part; each part is drawn for itself."""
+        for number, first in enumerate(range(0, self.orders, PART)):
+            self._random = np.random.default_rng([self._seed, 22, number])
+            numbers = np.arange(first, min(first + PART, self.orders))
+            lineitem, orders = self._sales(self._prices(), numbers)
+            yield {"orders": _typed("orders", orders), "lineitem": _typed("lineitem", lineitem)}
 
     # --- the small tables ---
 
@@ -143,21 +157,23 @@ class Generator:
 
     # --- orders and their lines ---
 
-    def _sales(self, price: Numbers) -> tuple[Mapping[str, object], Mapping[str, object]]:
-        numbers = np.arange(self.orders)
+    def _sales(
+        self, price: Numbers, numbers: Numbers
+    ) -> tuple[Mapping[str, object], Mapping[str, object]]:
+        count = len(numbers)
         order_keys = numbers // 8 * 32 + numbers % 8 + 1
         days = (LAST_ORDER - FIRST_DAY).astype(int) + 1
-        order_dates = FIRST_DAY + self._random.integers(0, days, self.orders)
-        lines = self._random.integers(1, 8, self.orders)
-        of = np.repeat(numbers, lines)
+        order_dates = FIRST_DAY + self._random.integers(0, days, count)
+        lines = self._random.integers(1, 8, count)
+        of = np.repeat(np.arange(count), lines)
         line_numbers = np.arange(len(of)) - np.repeat(np.cumsum(lines) - lines, lines) + 1
         lineitem = self._lines(price, order_keys[of], order_dates[of], line_numbers)
         amounts = _charged(lineitem)
-        totals = np.bincount(of, amounts, self.orders).round().astype(np.int64)
-        open_lines = np.bincount(of, lineitem["l_linestatus"] == "O", self.orders)
+        totals = np.bincount(of, amounts, count).round().astype(np.int64)
+        open_lines = np.bincount(of, lineitem["l_linestatus"] == "O", count)
         status = np.where(open_lines == lines, "O", np.where(open_lines == 0, "F", "P"))
         # every third customer never orders
-        buyers = self._random.integers(0, self.customers - self.customers // 3, self.orders)
+        buyers = self._random.integers(0, self.customers - self.customers // 3, count)
         orders = {
             "o_orderkey": order_keys,
             "o_custkey": buyers // 2 * 3 + buyers % 2 + 1,
@@ -166,10 +182,10 @@ class Generator:
             "o_orderdate": order_dates,
             "o_orderpriority": self._pick(words.PRIORITIES),
             "o_clerk": _numbered(
-                "Clerk#", self._random.integers(1, max(10, self.orders // 1_500), self.orders)
+                "Clerk#", self._random.integers(1, max(10, self.orders // 1_500), count)
             ),
-            "o_shippriority": np.zeros(self.orders, np.int64),
-            "o_comment": self._comments(self.orders, "special {} requests", 0.02),
+            "o_shippriority": np.zeros(count, np.int64),
+            "o_comment": self._comments(count, "special {} requests", 0.02),
         }
         return lineitem, orders
 

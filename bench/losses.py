@@ -1,0 +1,57 @@
+"""Where we lose: what results say against us, in words, worst news first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Content = dict[str, Any]
+"""The JSON of a run."""
+
+
+def losses(sections: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Programs that failed, results that differ, bars that are missed, peers that are faster."""
+    found = [
+        *(f"{each['title']}: failed, {each['error']}" for each in sections if each["error"]),
+        *(
+            f"{each['title']}: wrong result, {name}"
+            for each in sections
+            for name, equal in each["checks"].items()
+            if not equal
+        ),
+    ]
+    return [*found, *_missed(sections), *_slower(sections)]
+
+
+def nowhere(sections: Sequence[Mapping[str, Any]]) -> str:
+    """What to say where nothing is lost: peers only count where they were measured."""
+    beside = any(each.get("ratios") for each in sections)
+    return "Nowhere: every bar is met" + (", and nobody was faster." if beside else ".")
+
+
+def unmeasured(sections: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Programs that a run left out."""
+    from bench.programs import PROGRAMS
+
+    return [name for name in PROGRAMS if name not in {each["key"] for each in sections}]
+
+
+def bar_text(bar: Mapping[str, Any]) -> str:
+    """The limit as people write it."""
+    return f"{'≤' if bar['sense'] == '<=' else '≥'} {bar['limit']:g}×"
+
+
+def _missed(sections: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for section in sections:
+        for bar in section["bars"]:
+            if not bar["met"]:
+                yield f"{bar['name']}: {bar['ratio']:.2f}×, the bar is {bar_text(bar)}"
+
+
+def _slower(sections: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for section in sections:
+        for each in section.get("ratios", ()):
+            if each["ratio"] < 1:
+                yield f"{each['name']}: {each['ratio']:.2f}×, so they are the faster"

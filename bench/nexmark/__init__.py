@@ -1,0 +1,1 @@
+"""Nexmark: people, auctions and bids of an auction site, and queries over them."""

@@ -1,0 +1,2 @@
+-- passes on every bid
+SELECT auction, bidder, price, date_time, extra FROM bid

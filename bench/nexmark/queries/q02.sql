@@ -1,0 +1,2 @@
+-- bids on some auctions
+SELECT auction, price FROM bid WHERE auction % 123 = 0
