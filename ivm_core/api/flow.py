@@ -178,6 +178,8 @@ class IncrementalFlow:
             is_known = known is not None and known.options.get("table") == table.location.uri
             # a table whose schema has changed since is told by the tick that reaches the change
             columns = known.schema if known is not None and is_known else table.schema()
+            if not is_known:
+                table.refuse_unreadable()
             if schema is not None and parse_schema(schema, where).ddl != columns.ddl:
                 raise UserError(
                     f"the Delta table has the columns ({columns.ddl}), not ({schema})",

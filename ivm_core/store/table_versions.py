@@ -10,6 +10,7 @@ import json
 import os
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -18,7 +19,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ivm_core.model.errors import HistoryLost, UserError
+from ivm_core.model.errors import HistoryLost, Unsupported, UserError
 from ivm_core.model.names import quote
 from ivm_core.model.secrets import harmless
 from ivm_core.operators.arrow_types import arrow_schema, from_spark
@@ -47,6 +48,8 @@ _ROW_BYTES = 32
 _COMMIT = re.compile(r"\d{20}\.json")
 _GONE = ("not found", "no such file")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+_WIDENING = frozenset({"typeWidening", "typeWidening-preview"})
 
 
 class TableVersions:
@@ -181,6 +184,25 @@ class TableVersions:
     def bytes(self, version: int) -> int:
         """The size of the version's files."""
         return sum(add_actions(self.opened(version), "size_bytes"))
+
+    def refuse_unreadable(self) -> None:
+        """`Unsupported` for a table whose rows can't be read without its own Spark."""
+        table = self.opened(self.head().version)
+        if _WIDENING & set(table.protocol().reader_features or ()):
+            raise Unsupported(
+                "a Delta table with type widening",
+                position=self.location.uri,
+                reason="`deltalake` doesn't read such tables",
+                rewrite="ALTER TABLE … DROP FEATURE typeWidening, or follow a copy of it",
+            )
+        if any(_is_elsewhere(path) for path in add_actions(table, "path")):
+            raise Unsupported(
+                "a Delta table with files outside of its folder, such as a shallow clone",
+                position=self.location.uri,
+                reason="their owner may change or remove them at any time",
+                rewrite="follow the table that it was cloned from, or a copy of its own: "
+                "CREATE TABLE … AS SELECT",
+            )
 
     def needs_scan(self, version: int) -> str:
         """Why files of this version can't be read as plain Parquet; empty where they can."""
@@ -335,3 +357,7 @@ def add_actions(table: DeltaTable, column: str) -> list[Any]:
         .to_pylist()
     )
     return values
+
+
+def _is_elsewhere(path: str) -> bool:
+    return path.startswith("/") or urlsplit(path).scheme != ""

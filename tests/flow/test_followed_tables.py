@@ -411,3 +411,16 @@ def test_a_large_table_is_hydrated_and_followed(flow: IncrementalFlow, table: Ta
     table.run("DELETE FROM $t WHERE id = 70000")
     flow.tick()
     assert_exact(flow)
+
+
+def test_tables_that_cannot_be_read_as_they_are_are_refused(
+    flow: IncrementalFlow, table: Table, tmp_path: Path, spark: SparkSession
+) -> None:
+    table.run("CREATE TABLE $t (id INT) USING delta", "INSERT INTO $t VALUES (1)")
+    clone = Table(spark, tmp_path / "clone").run(f"CREATE TABLE $t SHALLOW CLONE {table.name}")
+    with pytest.raises(Unsupported, match="shallow clone"):
+        flow.register_source("s", delta_table=clone.path)
+    table.run("ALTER TABLE $t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    with pytest.raises(Unsupported, match="type widening"):
+        flow.register_source("s", delta_table=table.path)
+    assert flow.sources == ()
