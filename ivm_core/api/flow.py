@@ -29,6 +29,7 @@ from ivm_core.engine.chaining import Chain, check_chain
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
 from ivm_core.engine.core import Engine
+from ivm_core.engine.declaring import declare_source, declare_views
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
 from ivm_core.engine.explaining import explain, explain_sql
 from ivm_core.engine.explanation import Explanation, WhyNot
@@ -203,7 +204,7 @@ class IncrementalFlow:
                     reason="values that are equal in SQL can differ in their bits, or none compare",
                     rewrite="use a key of integers, text, decimals, dates or times",
                 )
-        engine.add_source(SourceDefinition(name, kind, columns, keys, options))
+        declare_source(engine, SourceDefinition(name, kind, columns, keys, options))
 
     @_spark_left_alone
     def register_view(
@@ -268,7 +269,7 @@ class IncrementalFlow:
             if is_circle(group, texts)
         ]
         ordered = {name: views[name] for group in groups for name in group}
-        engine.add_views(ordered, required, circles)
+        declare_views(engine, ordered, required, circles)
         states = engine.history.states
         fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
         if hydrate and fresh:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.api.outline import reading_order, views_in
 from ivm_core.engine.core import Engine
+from ivm_core.engine.declaring import declare_source
 from ivm_core.engine.definitions import FED, SourceDefinition
 from ivm_core.engine.explaining import explain_draft
 from ivm_core.engine.explanation import WhyNot
@@ -131,7 +132,7 @@ def over_sources(sources: Iterable[DeclaredSource]) -> Iterator[Judge]:
     with _scratch() as engine:
         for each in sources:
             name = check_relation_name(each.name, "source")
-            engine.add_source(SourceDefinition(name, FED, each.schema, each.primary_key))
+            declare_source(engine, SourceDefinition(name, FED, each.schema, each.primary_key))
         yield Judge(engine)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ivm_core.engine.declaring import declare_source, declare_views
 from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.replaying import first_whole_tick, recorded
 from ivm_core.model.errors import UserError
@@ -76,7 +77,7 @@ def _backfilled(
     history = engine.history
     sources = [history.sources[each] for each in engine.catalog.sources_of([name])]
     for source in sources:
-        shadow.add_source(source)
+        declare_source(shadow, source)
     for function in history.functions.values():
         if shadow.history.functions.get(function.name) != function:
             shadow.append("function", function.entry)
@@ -84,7 +85,7 @@ def _backfilled(
     needed = [each for each in engine.catalog.order([name]) if not history.views[each].inside]
     texts = {each: history.views[each].sql for each in needed}
     tied = dict.fromkeys(history.views[each].component for each in needed)
-    shadow.add_views(texts, {}, [_component(history, names) for names in tied if names])
+    declare_views(shadow, texts, {}, [_component(history, names) for names in tied if names])
     start = first_whole_tick(engine)
     live = history.states[name]
     last = live.upto or history.tick

@@ -29,11 +29,8 @@ from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.recursion.component import ComponentEvaluation
-from ivm_core.engine.recursion.declaring import Component, draft_component, draft_inner
 from ivm_core.engine.relations import TickRelations
-from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.retention import fold, held_by
-from ivm_core.engine.sharing import share
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.swapping import Difference, Swap
@@ -42,7 +39,6 @@ from ivm_core.engine.widening import widen_followed
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
     CorruptStore,
-    DefinitionConflict,
     InternalError,
     LogicalTimeError,
     SparkLost,
@@ -61,7 +57,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ivm_core.compile.program import ViewProgram
-    from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.functions import Function
     from ivm_core.engine.summary import StepSummary
     from ivm_core.operators.bound_batch import BoundBatch
@@ -176,111 +171,18 @@ class Engine:
 
     # --- definitions ---
 
-    def add_source(self, source: SourceDefinition) -> None:
-        """Declare a source; the same again is nothing, another under its name is refused."""
-        self.refresh()
-        stored = self.history.sources.get(self.catalog.stored_name(source.name) or "")
-        if stored is not None:
-            if stored.body != source.body:
-                raise DefinitionConflict(
-                    f"source {source.name} is declared differently in this flow",
-                    where=f"source {source.name}",
-                    fix="give the stored definition, add columns with flow.alter_source, or "
-                    "register the new one under another name",
-                    stored=str(stored),
-                    given=str(source),
-                )
-            return
-        self.catalog.refuse_taken(source.name)
-        known = self.catalog.names
-        self.begin_writing()
-        if self.catalog.names != known:
-            self.add_source(source)  # someone has declared something meanwhile: look again
-        else:
-            self._append("source", self.history.tick, source.body)
-
-    def add_views(
-        self,
-        views: Mapping[str, str],
-        require: Mapping[str, str],
-        components: Sequence[Component] = (),
-    ) -> None:
-        """Declare views, inputs first; the same again is nothing, another one is refused.
-
-        `require` has what some of them must be, `components` those that read each other.
-        """
-        self.refresh()
-        known = self.catalog.names
-        recursive = {name: each for each in components for name in each.names}
-        with self.catalog.drafting() as drafts:
-            for name, sql in views.items():
-                component = recursive.get(name)
-                if component is None or self.catalog.stored_name(name) in self.history.views:
-                    self._draft(name, sql, require.get(name, ""))
-                elif name not in drafts:
-                    for each in component.names:
-                        self.catalog.refuse_taken(each)
-                    draft_component(self, component)
-            if drafts:
-                self.begin_writing()
-            if self.catalog.names == known:
-                nodes = share(self.catalog, self.history, tuple(drafts), self.analyser)
-                bodies = [("shared", node.body) for node in nodes]
-                bodies += [("view", definition.body) for definition in drafts.values()]
-                self._extend(self.history.tick, bodies)
-                return
-        self.add_views(
-            views, require, components
-        )  # someone has declared something meanwhile: look again
-
-    def _draft(self, name: str, sql: str, require: str) -> None:
-        taken = self.catalog.stored_name(name)
-        if taken is None or taken not in self.history.views:
-            self.catalog.refuse_taken(name)
-            self.draft(name, sql, require)
-            return
-        stored = self.history.views[taken]
-        is_same = stored.sql.strip() == sql.strip() or (
-            not stored.recursions
-            and self.catalog.means_the_same(
-                taken, sql, self.analyser(name), self.functions.called_in(sql)
-            )
-        )
-        if not is_same or stored.require != require:
-            raise DefinitionConflict(
-                f"view {name} is declared differently in this flow",
-                where=f"view {name}",
-                fix=f"give the stored definition, change it with flow.alter_view({taken!r}, …), or "
-                "register the new one under another name",
-                stored=_declared(stored.sql, stored.require),
-                given=_declared(sql, require),
-            )
-
-    def draft(self, name: str, sql: str, require: str = "") -> None:
-        """Compile a view as a draft of the catalog; raises what keeps it from being declared."""
-        functions = self.functions.called_in(sql)
-        free = self.history.free_folder(name)
-        folder = "" if free == name else free
-        recursions = draft_inner(self, name, sql)
-        self.catalog.draft(
-            name,
-            sql,
-            self.analyser(name),
-            functions,
-            require,
-            folder=folder,
-            recursions=recursions,
-        )
-        refuse_unless(require, self.catalog.program(name), self.catalog.schemas())
-
     def analyser(self, view: str) -> SparkAnalyser:
         """Spark's judgement of a view's text."""
         return SparkAnalyser(self.gears, f"view {view}")
 
     def append(self, kind: str, body: Mapping[str, Any]) -> None:
         """Put a definition, or a change of definitions, into the log as it stands."""
+        self.extend([(kind, body)])
+
+    def extend(self, bodies: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Put definitions into the log, given as kinds and bodies, all of them or none."""
         self.begin_writing()
-        self._append(kind, self.history.tick, body)
+        self._extend(self.history.tick, bodies)
 
     def add_function(self, function: Function) -> None:
         """Make a Python function known to views."""
@@ -789,11 +691,6 @@ class Engine:
                 where="logical_time",
             )
         return given
-
-
-def _declared(sql: str, require: str) -> str:
-    """A declaration as a conflict shows it."""
-    return f"{sql}\nrequire={require!r}" if require else sql
 
 
 def _active_spark() -> SparkSession | None:

@@ -9,6 +9,7 @@ from ivm_core.compile.program import stage_catalog
 from ivm_core.compile.recursive_steps import label_of_rules, verdict_of_rules
 from ivm_core.compile.steps import FULL, extents_by_node, reads_of, steps_by_node
 from ivm_core.compile.verdicts import IN_FULL, Verdict, keys_of, label_of, verdict_of, worst
+from ivm_core.engine.declaring import draft_view
 from ivm_core.engine.explanation import (
     ExplainedNode,
     Explanation,
@@ -57,7 +58,7 @@ def explain_sql(engine: Engine, sql: str) -> Explanation:
 
 def explain_draft(engine: Engine, name: str, sql: str, require: str = "") -> Explanation:
     """Explain a view that becomes a draft of the catalog: the next one may read it."""
-    engine.draft(name, sql)
+    draft_view(engine, name, sql)
     return _explain(engine, engine.catalog.program(name), require)
 
 
