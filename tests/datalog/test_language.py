@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ivm_core import DatalogError, Unsupported
-from ivm_core.api.datalog_flow import ProgramFlow
 from ivm_core.frontend.datalog.parsing import parse_program
 from ivm_core.frontend.datalog.program import checked_program
 from ivm_core.frontend.datalog.queries import relation_query, source_names
@@ -243,13 +242,3 @@ def test_clauses_become_branches_that_join_deny_and_group() -> None:
     assert "WHERE `t0`.`y` = `g2`.`value`" in query(
         "r(x) :- edge(x, y), y = max z : { edge(x, z) }.", "r"
     )
-
-
-def test_rules_of_a_relation_that_needs_itself_stay_as_they_are() -> None:
-    closure = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
-    before = ProgramFlow.of(DECLARED + closure)
-    for after in ("tc(x, y) :- edge(x, y).", closure + " tc(x, x) :- edge(x, _)."):
-        with pytest.raises(Unsupported) as told:
-            before.change_to(ProgramFlow.of(DECLARED + after), None)  # type: ignore[arg-type]
-        assert "other rules for tc" in told.value.construct
-        assert after[-20:] in told.value.position
