@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,10 @@ def left() -> tuple[int, int, set[str], int]:
 
 def used_heap(spark: SparkSession) -> int:
     java = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
-    java.System.gc()
+    for _ in range(3):
+        # what Spark holds weakly goes once its cleaner, a thread of its own, has come by
+        java.System.gc()
+        time.sleep(1)
     runtime = java.Runtime.getRuntime()
     return int(runtime.totalMemory() - runtime.freeMemory())
 
