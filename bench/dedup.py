@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LIMIT = 1.1
-ENTRIES = 10_000_000
+ENTRIES, QUICK_ENTRIES = 10_000_000, 1_000_000
 VIEW = "grouped sum"
 
 
 def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
     """The same changes to two flows, one of which remembers that many batches."""
     rows = plan.smallest
-    section = Section("dedup", f"{size_text(ENTRIES)} remembered batches, {size_text(rows)} orders")
+    entries = QUICK_ENTRIES if plan.is_quick else ENTRIES
+    section = Section("dedup", f"{size_text(entries)} remembered batches, {size_text(rows)} orders")
     flows = {}
     for name, more in (("plain", {}), ("remembering", {"dedup": True})):
         progress(f"dedup: loading the {name} flow")
@@ -34,7 +35,7 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
         flow.tick("orders", tables(spark, rows)["orders"])
     flows["remembering"].close()
     progress("dedup: making a memory")
-    remember(folder / "remembering" / "sources" / "orders" / "dedup")
+    remember(folder / "remembering" / "sources" / "orders" / "dedup", entries)
     flows["remembering"] = IncrementalFlow.open(folder / "remembering", spark)
     trade = Trade(rows)
     samples = {name: section.sample(f"tick of {trade.rows}, {name}") for name in flows}
@@ -46,7 +47,7 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
     again = remembering.tick("orders", batch)
     section.check("the last batch is known", again.dropped == ("orders",))
     number = remembering._engine.history.dedup["orders"].number  # noqa: SLF001
-    section.check("the memory was there", number > ENTRIES)
+    section.check("the memory was there", number > entries)
     for name, flow in flows.items():
         section.check(f"{name}: sums equals its query", flow.check("sums").equal)
         flow.close()
@@ -55,11 +56,11 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
     return section
 
 
-def remember(folder: Path) -> None:
+def remember(folder: Path, count: int = ENTRIES) -> None:
     """Files of keys as that many batches leave them."""
     files = KeyFiles(Location(folder))
     size = FOLD_EVERY * MERGE
-    for first in range(2, ENTRIES, size):
+    for first in range(2, count, size):
         keys = os.urandom(size * ENTRY_BYTES // 2)
         entries = [(keys[at * 16 : at * 16 + 16], first + at, 1) for at in range(size)]
         files.add(entries, 1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bench.dataset import Datasets
 
-LIMIT = 1.5
+LIMIT = 1.3
 VIEW = "hydrated"
 
 
