@@ -37,13 +37,13 @@ VIEWS = {
 
 
 def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
-    """Each view in a flow of its own, a thousand readings changed by a tick."""
+    """Each view (quick: the first) in a flow of its own, a thousand readings changed by a tick."""
     rows = plan.rows[-2] if len(plan.rows) > 1 else plan.largest
     section = Section("wide", f"a wide aggregate over {size_text(rows)} rows, {COLUMNS} columns")
     stored = str(folder / "readings")
     progress("wide: writing rows")
     _frame(spark, rows).write.format("delta").save(stored)
-    for view, sql in VIEWS.items():
+    for view, sql in list(VIEWS.items())[: 1 if plan.is_quick else None]:
         progress(f"wide: hydrating {view}")
         flow = IncrementalFlow.open(folder / view, spark)
         flow.register_source("readings", SCHEMA, primary_key=["id"])
