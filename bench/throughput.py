@@ -95,10 +95,9 @@ def _measure(section: Section, spark: SparkSession, folder: Path, size: int, rep
         if name == "followed":
             ratio = rate / PER_SECOND
             section.bar(f"ticks of {told}, {name}: events a second / 1M", ratio, ">=", 1.0)
-        section.compare(
-            f"ticks of {told}, {name}: Spark counts the new events alone, no state / tick",
-            batch.median,
-            sample.median,
+        section.notes.append(
+            f"{told}, {name}: Spark's count of the new events alone, put together with nothing, "
+            f"takes {batch.median / sample.median:.2f} of a tick"
         )
 
 
