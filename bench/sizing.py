@@ -26,7 +26,7 @@ them on your own machines before you buy any: `--spark spark://HOST:PORT` runs t
 
 | need | grows with | doesn't grow with |
 |---|---|---|
-| time of a tick | views that the change reaches, rows of the change, rows that they join with | views that are clean; rows that the change doesn't reach |
+| time of a tick | views that the change reaches, rows of the change, rows that they join with | views that are clean; little with rows that the change doesn't reach: growth is below |
 | time of a hydration | rows that are read, as for Spark's own query | |
 | driver's memory | the largest change whose rows are held on the driver (*low gear*); larger ones go from files to files | rows of sources and views |
 | executors | rows of hydrations and of large changes (*high gear*) | small ticks: their jobs have few tasks, on rows that the driver sends along |
