@@ -120,7 +120,8 @@ def _section(section: Mapping[str, Any]) -> Iterator[str]:
         header = ("", "median s", "min – max", "p99", "n", *FACTS)
         yield _table(header, map(_sample_row, section["samples"]))
     yield from _more_facts(section["samples"])
-    yield from (f"<p>{escape(note)}</p>" for note in section["notes"])
+    if section["notes"]:
+        yield f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in section['notes'])}</ul>"
     wrong = sum(not equal for equal in section["checks"].values())
     yield f"<p>{len(section['checks'])} results compared, {wrong} differ.</p>"
 

@@ -157,8 +157,8 @@ def _section(section: Mapping[str, Any]) -> Iterator[str]:
             spread = f"{each['min_s']:.3f} – {each['max_s']:.3f}"
             count = len(each["seconds"])
             yield f"| {_md(each['name'])} | {each['median_s']:.3f} | {spread} | {count} |"
-    for note in section["notes"]:
-        yield from ("", f"{_capital(_md(note))}.")
+    if section["notes"]:
+        yield from ("", *(f"- {_md(note)}" for note in section["notes"]))
 
 
 def _md(text: str) -> str:
