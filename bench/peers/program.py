@@ -51,6 +51,7 @@ def run(spark: SparkSession, datasets: Datasets, plan: Plan) -> Section:
             except Exception as error:
                 section.absent[kind.name] = f"failed: {str(error).splitlines()[0]}"
                 section.check(f"{view}: {kind.name} ran", False)
+                progress(f"peers: {kind.name} {section.absent[kind.name]}")
             if sample.seconds:
                 found[kind.name] = sample
                 progress(f"peers: {view}, {kind.name}, {sample.median:.3f} s")

@@ -80,7 +80,8 @@ class Worker:
         self._process.wait()
         self._errors.seek(0)
         said = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
-        raise RuntimeError(f"it ended: {' / '.join(said[-3:])[-400:]}")
+        told = [line for line in said if not line.startswith(("at ", "File "))]
+        raise RuntimeError(f"it ended: {' / '.join(told[-3:])[-400:]}")
 
 
 class DuckDb:
@@ -170,7 +171,7 @@ class DeclarativePipelines:
             {
                 "folder": str(self._warehouse),
                 "jars": jars,
-                "sql": f"CREATE MATERIALIZED VIEW result USING delta AS {case.sql_over_paths}",
+                "sql": f"CREATE MATERIALIZED VIEW result AS {case.sql_over_paths}",
             }
         )
         try:
