@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.dataset import same_rows
 from bench.measure import Samples, Section, progress
 from bench.ticking import timed_tick
 from bench.tpch.changes import KINDS, Changes, Where
+from bench.tpch.first_rows import equals_spark
 from bench.tpch.queries import queries
 from bench.tpch.schema import SCHEMAS
 
@@ -83,7 +83,8 @@ def _compare(section: Section, flow: IncrementalFlow, stock: Stock, texts: dict[
         stock.spark.read.parquet(target).createOrReplaceTempView(table)
     for name, sql in texts.items():
         progress(f"tpch-changes: comparing {name} with Spark's result")
-        same = same_rows(flow.snapshot(name), stock.spark.sql(sql))
+        section.check(f"{name} equals its query", flow.check(name).equal)
+        same = equals_spark(flow.snapshot(name), stock.spark, sql)
         section.check(f"{name} equals Spark's result", same)
     stock.remove("after-matrix")
 

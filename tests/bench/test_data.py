@@ -12,7 +12,9 @@ from bench.nexmark.program import queries
 from bench.numbers import below, share
 from bench.spark_costs import covered
 from bench.tpch.changes import KINDS, Changes
+from bench.tpch.first_rows import without_limit
 from bench.tpch.generate import tables
+from bench.tpch.queries import queries as tpch_queries
 from bench.tpch.stock import Held
 from bench.warehouse import Warehouse
 
@@ -115,3 +117,11 @@ def test_the_warehouse_has_ten_views_staging_first() -> None:
 def test_spans_of_time_are_counted_once() -> None:
     assert covered([]) == 0
     assert covered([(0, 10), (5, 12), (20, 21), (22, 21)]) == 13
+
+
+def test_every_limited_query_of_tpch_is_ordered_by_its_columns() -> None:
+    limited = {name: without_limit(sql) for name, sql in tpch_queries(1.0).items()}
+    ordered = {name: order for name, (order, _) in limited.items() if order}
+    assert set(ordered) == {"q02", "q03", "q10", "q18", "q21"}
+    assert ordered["q03"] == ["revenue", "o_orderdate"]
+    assert "LIMIT" not in limited["q03"][1]
