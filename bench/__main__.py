@@ -133,7 +133,7 @@ def _options(words: list[str] | None) -> argparse.Namespace:
         "ratios to their bars. Results are compared with Spark's. The full run takes long.",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="100k orders, fewer repeats: ten minutes or less"
+        "--quick", action="store_true", help="100k orders, small scales, fewer repeats and queries"
     )
     parser.add_argument(
         "--only", action="append", choices=list(PROGRAMS), help="just this one; may be given again"

@@ -28,8 +28,8 @@ PREFIX = "bench-"
 RUNNING = """
 ## Run it yourself
 
-    make bench                                      # all of it, about two hours: table, JSON and report in bench/results
-    make bench BENCH_ARGS=--quick                   # smaller and fewer, about ten minutes: verdicts are a hint only
+    make bench                                      # all of it, long: table, JSON and report in bench/results
+    make bench BENCH_ARGS=--quick                   # smaller and fewer: verdicts are a hint only
     python -m bench --only dag --only throughput    # some programs; --help lists them all, and the sizes they take
     python -m bench --only tpch --scale 10          # the five queries with the largest full refresh
     python -m bench --only flat --scales 0.1,1,10   # the same change at three scales
