@@ -86,7 +86,11 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             context.log.warning(note)
 
         versions = frontier.views[selected[0]].versions
+        ticked = [view for view in pipeline.views if view.name in summary.views]
+        read_by_them = {name for view in ticked for name in view.reads}
         for name, source in summary.sources.items():
+            if name not in read_by_them:
+                continue  # it stays where it was, and something newer may have been seen of it
             context.log_event(
                 AssetObservation(
                     asset_key(pipeline, name),
@@ -94,9 +98,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
                     tags={DATA_VERSION_TAG: source_data_version(versions[name])},
                 )
             )
-        for view in pipeline.views:
-            if view.name not in summary.views:
-                continue
+        for view in ticked:
             key = asset_key(pipeline, view.name)
             digest = summary.views[view.name].state_digest
             # what the tick has read, which may be newer than what was known when the run began

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from ivm_core import (
@@ -13,8 +15,11 @@ from ivm_core import (
     Unsupported,
     UserError,
 )
-from ivm_core.engine.core import Engine
+from ivm_core.engine import declaring
 from tests.flow.shop import CUSTOMERS, ORDERS, VIEWS, assert_exact, declare_shop, log_of, rows
+
+if TYPE_CHECKING:
+    from ivm_core.engine.core import Engine
 
 
 def test_the_same_definitions_again_are_nothing(shop: IncrementalFlow) -> None:
@@ -247,16 +252,16 @@ def test_a_view_that_another_process_has_declared_meanwhile_is_not_declared_twic
     place, spark = flow._engine.layout.root.uri, flow.spark
     flow.close()
     late = IncrementalFlow.open(place, spark)
-    draft = Engine._draft
+    draft = declaring.draft_view
 
-    def slow(engine: Engine, name: str, sql: str, require: str) -> None:
+    def slow(engine: Engine, name: str, sql: str, require: str = "") -> None:
         draft(engine, name, sql, require)
         if engine is late._engine and "v" not in engine.history.views:
             with IncrementalFlow.open(place, spark) as other:
                 other.register_view("v", "SELECT x FROM a")
                 other.tick("a", [(1,)])
 
-    monkeypatch.setattr(Engine, "_draft", slow)
+    monkeypatch.setattr(declaring, "draft_view", slow)
     late.register_view("v", "SELECT x FROM a")
     late.tick("a", [(2,)])
     assert rows(late.snapshot("v")) == [(1,), (2,)]
