@@ -31,6 +31,7 @@ from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.row_identity import digest_of
+from ivm_core.operators.row_sets import are_flat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
 
 SHOWN = 20
+CANCELLING_ROWS = 2_000_000
+"""Stored rows of long histories, few of which are there, that are compared on the driver."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,13 @@ class Swap:
         fresh = relations.change(self._shadow, last)
         count = relations.row_count(self._view, last) + relations.row_count(self._shadow, last)
         count += 0 if fresh is None else fresh.count
-        after = relations.now(self._shadow) if count <= LOCAL_ROWS else None
+        states = relations.history.states
+        present = states[self._view].rows + states[self._shadow].rows
+        is_here = count <= LOCAL_ROWS or (
+            # much of what is stored cancels out, and Arrow sees to that
+            present <= LOCAL_ROWS and count <= CANCELLING_ROWS and are_flat(self._schema)
+        )
+        after = relations.now(self._shadow) if is_here else None
         return self._in_spark(store=store) if after is None else self._here(after, store=store)
 
     def _here(self, after: pa.Table, *, store: bool) -> Difference:
