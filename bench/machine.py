@@ -9,7 +9,6 @@ import gc
 import os
 import platform
 import subprocess
-import threading
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from bench.background import Background
 from bench.peers.environment import peer_versions
 from ivm_core.engine.local_spark import local_spark
 
@@ -94,20 +94,10 @@ def collection_ms(spark: SparkSession) -> float:
 
 
 @dataclass
-class Peak:
+class Peak(Background):
     """The most memory that this process and those that it has started have while it is open."""
 
     bytes: int = 0
-
-    def __enter__(self) -> Peak:
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
 
     def _watch(self) -> None:
         self._look()

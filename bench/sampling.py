@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.background import Background
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -18,7 +20,7 @@ WAITING = {"wait", "_wait_for_tstate_lock", "acquire", "select", "poll", "get", 
 """Functions of threads that have nothing to do."""
 
 
-class StackSampler:
+class StackSampler(Background):
     """Counts, while it is open, which of our functions were at work and what for.
 
     A place is counted with what it waits for: `Spark` (a call into the JVM is under way), another
@@ -29,16 +31,6 @@ class StackSampler:
         """Nothing is counted yet."""
         self.places: Counter[tuple[str, str]] = Counter()
         self.looks = 0
-
-    def __enter__(self) -> StackSampler:
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
 
     def _watch(self) -> None:
         mine = threading.get_ident()

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from functools import wraps
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ivm_core.api.altering import alter_source, alter_view, drop_view
@@ -65,6 +64,7 @@ from ivm_core.store.location import Location
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
+    from os import PathLike
     from types import TracebackType
 
     import pyarrow as pa
@@ -126,8 +126,6 @@ class IncrementalFlow:
         `storage_options` are `deltalake`'s, for the flow's place, followed tables and checkpoints
         in object stores. This process alone has them: no error, log or file repeats their keys.
         """
-        if not isinstance(path, str | PathLike):
-            raise UserError(f"{path!r} is not a path or URI", fix="give a directory or a URI")
         engine = Engine(Location(path, storage_options), spark, read_only=read_only)
         if not read_only:
             engine.recover()
