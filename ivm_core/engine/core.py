@@ -25,6 +25,7 @@ from ivm_core.engine.layout import Layout
 from ivm_core.engine.leftovers import delete_leftovers, delete_unfinished
 from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.maintenance import maintain
+from ivm_core.engine.native_memory import give_back, share_among_threads
 from ivm_core.engine.opening import FORMAT, open_log
 from ivm_core.engine.pinning import FollowedTables, PinnedTables
 from ivm_core.engine.publishing import Publisher
@@ -85,6 +86,7 @@ class Engine:
 
         With `log_at` its log is elsewhere, so that nobody else sees what it does.
         """
+        share_among_threads()
         self.history = History()
         self.layout = Layout(
             root, self.history.rows_folder, self.history.has_rows, log_at, self.history.written
@@ -495,6 +497,7 @@ class Engine:
         finally:
             if self._gears is not None and not isinstance(told, SparkLost):
                 self._gears.release()
+            give_back()
         evaluated = time.perf_counter()
         body = certificate(
             self.history,

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
     from ivm_core.store.location import Location
 
-CHECKPOINT_EVERY = 100
+CHECKPOINT_EVERY = 16
+"""Commits between Delta's checkpoints: `deltalake` reads them in as many threads at once."""
 _FOREVER = "interval 36500 days"
 _REMOVED_FILES_KEPT = "interval 30 days"
 OWN_PROPERTIES = {

@@ -192,7 +192,7 @@ def test_a_trace_is_a_plain_delta_table_past_checkpoints(tmp_path: Path) -> None
         trace.append(rows((tick, "x", 1)), tick, 1)
     table = DeltaTable(str(tmp_path))
     assert table.version() == 120
-    assert (tmp_path / "_delta_log" / "00000000000000000100.checkpoint.parquet").exists()
+    assert (tmp_path / "_delta_log" / "00000000000000000112.checkpoint.parquet").exists()
     assert sorted(table.to_pyarrow_table()["_tick"].to_pylist()) == list(range(1, 121))
     properties = table.metadata().configuration
     assert properties["delta.logRetentionDuration"] == "interval 36500 days"

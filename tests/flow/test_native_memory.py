@@ -1,0 +1,38 @@
+"""What Arrow allocates from when a flow is open, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPEN = """
+import sys
+import pyarrow as pa
+from ivm_core.api.flow import IncrementalFlow
+from ivm_core.engine.native_memory import give_back
+with IncrementalFlow.open(sys.argv[1]):
+    print(pa.default_memory_pool().backend_name)
+give_back()
+"""
+
+
+@pytest.mark.parametrize(("chosen", "used"), [("", "system"), ("mimalloc", "mimalloc")])
+def test_arrow_shares_memory_among_threads_unless_told_otherwise(
+    tmp_path: Path, chosen: str, used: str
+) -> None:
+    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": chosen}
+    done = subprocess.run(
+        [sys.executable, "-c", OPEN, str(tmp_path / "flow")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [used]
