@@ -33,25 +33,28 @@ def netted_changes(
     """The netted changes of a batch on the driver, checked against what the source holds."""
     if batch.upserts is None and batch.delete_keys is None:
         changes = net(batch.table, source.schema)
-        if changes.num_rows:
-            _check(source, changes, trace, committed)
+        if changes.num_rows and source.primary_key:
+            keys = changes.select(list(source.primary_key))
+            _check_keys(source, changes, _held(source, keys, trace, committed))
+        elif changes.num_rows:
+            _check_deletions(source, changes, trace, committed)
         return changes
-    changes = _resolved(source, batch, trace, committed)
+    keyed = [t for t in (batch.upserts, batch.delete_keys, batch.table) if t is not None]
+    keys = stacked(*[each.select(list(source.primary_key)) for each in keyed])
+    held = _held(source, keys, trace, committed)
+    changes = _resolved(source, batch, held)
     if changes.num_rows:
-        _check(source, changes, trace, committed)
+        _check_keys(source, changes, held)
     return changes
 
 
-def _resolved(
-    source: SourceDefinition, batch: BoundBatch, trace: Trace, committed: Committed
-) -> pa.Table:
-    """Upserts and key deletions as changes of whole rows."""
+def _resolved(source: SourceDefinition, batch: BoundBatch, held: pa.Table) -> pa.Table:
+    """Upserts and key deletions as changes of whole rows; `held` has what their keys hold."""
     keys = list(source.primary_key)
     parts = [batch.table]
     asked = [t.select(keys) for t in (batch.upserts, batch.delete_keys) if t is not None]
     wanted = stacked(*asked)
-    held = net(_held(source, wanted, trace, committed), source.schema)
-    found = _matching(held, wanted, keys)
+    found = _matching(net(held, source.schema), wanted, keys)
     if batch.delete_keys is not None:
         present = {tuple(row.values()) for row in found.select(keys).to_pylist()}
         absent = [
@@ -74,18 +77,9 @@ def _resolved(
     return net(stacked(*[part.cast(schema) for part in parts]), source.schema)
 
 
-def _check(source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed) -> None:
-    if source.primary_key:
-        _check_keys(source, changes, trace, committed)
-    else:
-        _check_deletions(source, changes, trace, committed)
-
-
-def _check_keys(
-    source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed
-) -> None:
+def _check_keys(source: SourceDefinition, changes: pa.Table, held: pa.Table) -> None:
+    """`held` has the stored rows of these keys, and maybe of more."""
     keys = list(source.primary_key)
-    held = _held(source, changes.select(keys), trace, committed)
     after = net(stacked(held, changes.select(held.column_names)), source.schema)
     absent = after.filter(pc.less(after.column(WEIGHT), 0))
     if absent.num_rows:
