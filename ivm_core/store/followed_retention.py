@@ -22,7 +22,8 @@ FILES = ("delta.deletedFileRetentionDuration", timedelta(days=7))
 LOG = ("delta.logRetentionDuration", timedelta(days=30))
 NEAR = 0.25
 """A warning comes when less than this share of a retention is left."""
-_INTERVAL = re.compile(r"(?:interval\s+)?(\d+(?:\.\d+)?)\s*([a-z]+?)s?", re.IGNORECASE)
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+?)s?\b")
+_INTERVAL = re.compile(rf"(?:interval\s+)?(?:{_PART.pattern}\s*)+")
 _SECONDS = {
     "millisecond": 0.001,
     "second": 1,
@@ -31,6 +32,7 @@ _SECONDS = {
     "day": 86_400,
     "week": 604_800,
     "month": 2_592_000,
+    "year": 31_536_000,
 }
 
 
@@ -53,10 +55,10 @@ def deadline(table: FollowedTable, version: int) -> Deadline | None:
     if version >= head:
         return None
     settings = table.opened(head).metadata().configuration
-    begun = _first(_committed_at(_commit(table, version + 1)))
+    begun = _first(_committed_at(commit(table, version + 1)))
     removed = None
     for number in range(version + 1, head + 1):  # times grow with versions
-        removed = _first(_removed_at(_commit(table, number)))
+        removed = _first(_removed_at(commit(table, number)))
         if removed is not None:
             break
     found = [
@@ -67,7 +69,8 @@ def deadline(table: FollowedTable, version: int) -> Deadline | None:
     return min(found, key=lambda each: each.at, default=None)
 
 
-def _commit(table: FollowedTable, version: int) -> list[dict[str, Any]]:
+def commit(table: FollowedTable, version: int) -> list[dict[str, Any]]:
+    """The actions of a commit; `HistoryLost` where it is gone."""
     try:
         return read_actions(table.location, version)
     except FileNotFoundError as error:
@@ -110,7 +113,8 @@ def _deadline(
 
 def interval(text: str) -> timedelta | None:
     """A duration as Delta writes it (`interval 30 days`); None for anything else."""
-    found = _INTERVAL.fullmatch(text.strip())
-    if found is None or found[2].lower() not in _SECONDS:
+    words = text.strip().lower()
+    parts = _PART.findall(words) if _INTERVAL.fullmatch(words) else []
+    if not parts or any(unit not in _SECONDS for _, unit in parts):
         return None
-    return timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
+    return timedelta(seconds=sum(float(count) * _SECONDS[unit] for count, unit in parts))

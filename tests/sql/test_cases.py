@@ -1,6 +1,6 @@
 """Every titled case of `cases/*.sql`, tick by tick against Spark.
 
-A tenth of the cases runs each day, the others on the days after, and all of them at night. Cases
+One of `SHARE` cases runs each day, the others on the days after, and all of them at night. Cases
 are small, so they run in the low gear; a few each day, and all of them at night, also run in the
 high gear.
 """

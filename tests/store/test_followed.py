@@ -309,7 +309,14 @@ def test_when_a_table_may_let_go_of_what_was_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "days"),
-    [("interval 30 days", 30), ("INTERVAL 1 week", 7), ("36 hours", 1.5), ("ever", None)],
+    [
+        ("interval 30 days", 30),
+        ("INTERVAL 1 week", 7),
+        ("36 hours", 1.5),
+        ("interval 1 day 12 hours", 1.5),
+        ("1 day or so", None),
+        ("ever", None),
+    ],
 )
 def test_durations_as_delta_writes_them(text: str, days: float | None) -> None:
     assert interval(text) == (None if days is None else timedelta(days=days))
