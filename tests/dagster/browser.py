@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from contextlib import ExitStack
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ class Browser:
     def __init__(self, folder: Path, width: int = 1700, height: int = 1100) -> None:
         """Start it with a profile of its own in a folder."""
         profile = folder / "profile"
-        self._process = subprocess.Popen(
+        self._at_exit = ExitStack()
+        process = subprocess.Popen(
             [
                 chromium(),
                 "--headless=new",
@@ -56,6 +58,18 @@ class Browser:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        self._at_exit.callback(process.wait, 30)
+        self._at_exit.callback(process.terminate)
+        with ExitStack() as if_it_fails:
+            if_it_fails.push(self._at_exit)
+            self._socket = self._at_exit.enter_context(connect(self._page(profile), max_size=None))
+            self._numbers = count(1)
+            self._ask("Page.enable")
+            if_it_fails.pop_all()
+
+    @staticmethod
+    def _page(profile: Path) -> str:
+        """Where the one page of the browser listens, once it is up."""
         told = profile / "DevToolsActivePort"
         deadline = time.monotonic() + 90
         while not told.exists() or not told.read_text().strip():
@@ -64,9 +78,7 @@ class Browser:
         port = told.read_text().splitlines()[0]
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=60) as answer:
             pages = [each for each in json.load(answer) if each["type"] == "page"]
-        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None)
-        self._numbers = count(1)
-        self._ask("Page.enable")
+        return str(pages[0]["webSocketDebuggerUrl"])
 
     def __enter__(self) -> Browser:
         return self
@@ -77,9 +89,7 @@ class Browser:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._socket.close()
-        self._process.terminate()
-        self._process.wait(30)
+        self._at_exit.close()
 
     def _ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         number = next(self._numbers)
