@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import AssetSpec, AutomationCondition, FreshnessPolicy
 
 from tideview.assets.certificate_metadata import column_schema
-from tideview.assets.markdown import sql_blocks
+from tideview.assets.markdown import block, sql_blocks
 from tideview.assets.names import asset_key
 
 if TYPE_CHECKING:
@@ -20,21 +20,25 @@ if TYPE_CHECKING:
     )
 
 VIEW_KINDS = {"spark", "delta", "sql"}
+DERIVED_KINDS = {"spark", "delta", "datalog"}
 SOURCE_KINDS = {"delta"}
 
 
 def view_spec(pipeline: Pipeline, view: ViewSpec) -> AssetSpec:
-    """A view; its dependencies and code version come from the SQL."""
-    parts = (view.description, sql_blocks([view.sql]))
+    """A view; its dependencies and code version come from the SQL.
+
+    Dagster's assets have no circles: views that read each other depend on what all of them read.
+    """
+    parts = (view.description, block(view.rules, "prolog"), sql_blocks([view.sql]))
     return AssetSpec(
         asset_key(pipeline, view.name),
-        deps=[asset_key(pipeline, read) for read in view.reads],
+        deps=[asset_key(pipeline, read) for read in view.inputs],
         description="\n\n".join(part for part in parts if part),
         group_name=view.group or pipeline.name,
         owners=list(dict.fromkeys((*pipeline.owners, *view.owners))),
         tags={**pipeline.tags, **view.tags},
         code_version=view.fingerprint,
-        kinds=VIEW_KINDS,
+        kinds=DERIVED_KINDS if view.rules else VIEW_KINDS,
         metadata=_table_metadata(pipeline, view.name),
         automation_condition=automation_condition(view.automation),
         freshness_policy=freshness_policy(view.freshness),

@@ -15,7 +15,7 @@ from tideview.assets.markdown import rows_table, sql_blocks
 from tideview.assets.names import asset_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ivm_core import IncrementalFlow, SourceSummary, StepSummary
     from ivm_core.api.frontier import ViewFrontier
@@ -74,11 +74,11 @@ def view_metadata(
     name: str,
     summary: StepSummary,
     frontier: ViewFrontier,
-    explanation: Explanation,
+    explained: Mapping[str, Explanation],
     changed: Changed,
 ) -> dict[str, Any]:
-    """What a tick did to a view."""
-    view = summary.views[name]
+    """What a tick did to a view; all views of the tick are explained."""
+    view, explanation = summary.views[name], explained[name]
     steps = {each.step for each in explanation.steps}
     shared = {
         node: way
@@ -120,7 +120,7 @@ def view_metadata(
         "compiled_sql": MetadataValue.md(sql_blocks(explanation.statements)),
         "dagster/row_count": view.rows,
         "dagster/column_schema": column_schema(frontier.schema),
-        "dagster/column_lineage": column_lineage(pipeline, explanation),
+        "dagster/column_lineage": column_lineage(pipeline, name, explained),
     }
 
 
@@ -147,13 +147,34 @@ def column_schema(ddl: str) -> TableSchema:
     return TableSchema(columns=columns)
 
 
-def column_lineage(pipeline: Pipeline, explanation: Explanation) -> TableColumnLineage:
-    """Which columns of sources and views each column of a view is computed from."""
+def column_lineage(
+    pipeline: Pipeline, name: str, explained: Mapping[str, Explanation]
+) -> TableColumnLineage:
+    """Which columns of sources and views each column of a view is computed from.
+
+    Views that it reads in a circle are passed through: what they read from outside counts.
+    """
+    circle = {name, *next(view.circle for view in pipeline.views if view.name == name)}
+    known = {source.name for source in pipeline.sources} | {view.name for view in pipeline.views}
+
+    def origins(column: str) -> list[tuple[str, str]]:
+        found: dict[tuple[str, str], None] = {}
+        waiting, seen = [(name, column)], set()
+        while waiting:
+            view, wanted = waiting.pop(0)
+            if (view, wanted) in seen:
+                continue
+            seen.add((view, wanted))
+            for origin in explained[view].origins.get(wanted, ()):
+                if origin[0] in circle:
+                    waiting.append(origin)
+                elif origin[0] in known:
+                    found[origin] = None
+        return list(found)
+
     return TableColumnLineage(
         {
-            column: [
-                TableColumnDep(asset_key(pipeline, relation), name) for relation, name in found
-            ]
-            for column, found in explanation.origins.items()
+            column: [TableColumnDep(asset_key(pipeline, of), each) for of, each in origins(column)]
+            for column in explained[name].origins
         }
     )

@@ -12,7 +12,12 @@ LONGEST_CELL = 120
 
 def sql_blocks(statements: Sequence[str]) -> str:
     """SQL, one block a statement."""
-    return "\n\n".join(f"```sql\n{statement}\n```" for statement in statements)
+    return "\n\n".join(block(statement, "sql") for statement in statements)
+
+
+def block(text: str, language: str) -> str:
+    """A text as code; nothing for none."""
+    return f"```{language}\n{text}\n```" if text else ""
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> str:

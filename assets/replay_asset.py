@@ -118,7 +118,7 @@ def replay_asset(pipeline: Pipeline) -> AssetsDefinition:
 
 def _last_views(pipeline: Pipeline) -> list[AssetKey]:
     """The views that no other reads: through them it comes after all, with few lines drawn."""
-    read = {name for view in pipeline.views for name in view.reads}
+    read = {name for view in pipeline.views for name in view.inputs}
     return [asset_key(pipeline, view.name) for view in pipeline.views if view.name not in read]
 
 

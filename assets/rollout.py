@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ivm_core import IncrementalFlow, IvmError
+from ivm_core.model.schema import parse_schema
+from tideview.resources.view_declaring import declare_views, declared_columns, needed_views
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -57,53 +59,69 @@ def opened_for_a_tick(
         yield flow, rollout
 
 
-def needed_views(pipeline: Pipeline, selected: Collection[str]) -> set[str]:
-    """The selected views, and those that they read."""
-    reads = {view.name: view.reads for view in pipeline.views}
-    needed: set[str] = set()
-    waiting = list(selected)
-    while waiting:
-        name = waiting.pop()
-        if name in reads and name not in needed:
-            needed.add(name)
-            waiting += reads[name]
-    return needed
-
-
 def roll_out(
     pipeline: Pipeline, flow: IncrementalFlow, needed: Collection[str], rollout: Rollout
 ) -> None:
     """Register what is new and alter what has changed of what is needed."""
     there = set(flow.views)
     changed = {
-        view.name: view.sql
-        for view in pipeline.views
-        if view.name in there and flow.view_sql(view.name).strip() != view.sql.strip()
+        view.name: view for view in pipeline.views if view.name in there and _is_changed(flow, view)
     }
     others = [name for name in changed if name not in needed]
     rollout.notes += [f"view {name} keeps its stored definition until it is run" for name in others]
-    first, *more = [name for name in changed if name in needed] or [""]
-    if first and pipeline.changed_views == "alter":
+    altered = [view for name, view in changed.items() if name in needed]
+    if altered and pipeline.changed_views == "alter":
         # what the altered views read has to be there before, what reads them is registered after
         _register(pipeline, flow, without=changed)
-        also = {name: changed[name] for name in more}
-        report = flow.alter_view(first, changed[first], also=also or None)
-        reports = {first: report, **report.also}
+        first, *more = altered
+        added = _added(pipeline, flow, altered)
+        report = flow.alter_view(
+            first.name,
+            first.sql,
+            also={view.name: view.sql for view in more} or None,
+            added={view.name: view.sql for view in added},
+            schemas=declared_columns([*altered, *added]),
+            require={view.name: view.require for view in added},
+            max_iterations=pipeline.recursion.max_iterations,
+            max_rows=pipeline.recursion.max_rows,
+        )
+        reports = {first.name: report, **report.also}
         rollout.altered |= {n: each for n, each in reports.items() if not each.same_meaning}
     _register(pipeline, flow, without=others)
 
 
+def _is_changed(flow: IncrementalFlow, view: ViewSpec) -> bool:
+    """Whether a view's file says something else than the flow has, in form or in meaning."""
+    if flow.view_sql(view.name).strip() != view.sql.strip():
+        return True
+    declared = declared_columns([view]).get(view.name)
+    if declared is None:
+        return False
+    return parse_schema(declared).ddl != flow.view_columns(view.name).ddl
+
+
+def _added(
+    pipeline: Pipeline, flow: IncrementalFlow, altered: Collection[ViewSpec]
+) -> list[ViewSpec]:
+    """Views that aren't there yet and that altered ones read, themselves or through others."""
+    needed = needed_views(pipeline, [view.name for view in altered])
+    there = set(flow.views)
+    return [view for view in pipeline.views if view.name in needed and view.name not in there]
+
+
 def _register(pipeline: Pipeline, flow: IncrementalFlow, without: Collection[str]) -> None:
-    """Declare all views but some, those that are new and read one of them, or what isn't there."""
+    """Declare all views but some, those that are new and read one of them, or what isn't there.
+
+    Views that read each other in a circle are new together; one that joins others comes with them
+    when they are altered.
+    """
     there = set(flow.views)
     usable = {*flow.sources, *there} - set(without)
     declared: dict[str, ViewSpec] = {}
     for view in pipeline.views:
         is_known = view.name in there and view.name not in without
-        if is_known or (view.name not in there and usable.issuperset(view.reads)):
+        is_new = there.isdisjoint((view.name, *view.circle))
+        if is_known or (is_new and usable.issuperset(view.inputs)):
             declared[view.name] = view
             usable.add(view.name)
-    flow.register_views(
-        {name: view.sql for name, view in declared.items()},
-        require={name: view.require for name, view in declared.items()},
-    )
+    declare_views(pipeline, flow, list(declared.values()))

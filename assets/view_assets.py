@@ -38,8 +38,9 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
     """The views, as assets that one step brings up to date together.
 
     A run selects any of them: it makes one tick for the selection, which also advances the views
-    that the selected ones read; the others keep their frontier. Views without changes are reported
-    with zero rows out and the data version they had. A view whose SQL has changed is altered first.
+    that the selected ones read, and those of their circles; the others keep their frontier. Views
+    without changes are reported with zero rows out and the data version they had. A view whose SQL
+    has changed is altered first.
     """
 
     @multi_asset(
@@ -66,9 +67,9 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             summary = flow.tick(views=selected)
             frontier = read_frontier(flows.flow_path(pipeline))
             metadata = {}
+            explained = {name: flow.explain(name) for name in summary.views}
             for name in summary.views:
-                explained = flow.explain(name)
-                changed = changed_rows(flow, name, summary, explained.key)
+                changed = changed_rows(flow, name, summary, explained[name].key)
                 seen = frontier.views[name]
                 metadata[name] = view_metadata(pipeline, name, summary, seen, explained, changed)
         for name, report in rollout.altered.items():
@@ -108,7 +109,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
                     if name in versions
                     else frontier.views[name].digest
                 )
-                for name in view.reads
+                for name in view.inputs
             }
             if view.name in selected:
                 yield MaterializeResult(

@@ -1,5 +1,7 @@
 """A pipeline as a folder: `pipeline.yaml` with its sources, and `views/*.sql`, one view a file.
 
+A file `views/*.dl` is a Datalog program, with a view for each relation that it derives.
+
 Reading it needs neither Spark nor Dagster, so that a code location loads fast and a program may
 use the same folder without either.
 """
@@ -10,12 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from ivm_core import IvmError, UserError
+from ivm_core.api.datalog_views import declared_names, read_program, refuse_taken
 from ivm_core.api.declaration import Declaration
-from ivm_core.api.outline import ViewText
 from ivm_core.api.sound_views import unsound_views
-from ivm_core.api.view_file import read_view, view_files
+from ivm_core.api.view_file import program_files, read_view, view_files
 from tideview.resources.expectation_rules import check_expectations
-from tideview.resources.pipeline_settings import pipeline_settings, source_spec, view_spec
+from tideview.resources.pipeline_settings import (
+    pipeline_settings,
+    program_specs,
+    source_spec,
+    view_spec,
+)
 from tideview.resources.pipeline_spec import Pipeline, PipelineSpec, Problem, SourceSpec, ViewSpec
 
 __all__ = ["Pipeline", "load_pipeline", "pipeline_folders", "survey_pipeline"]
@@ -56,13 +63,15 @@ def _read(root: Path) -> PipelineSpec:
     pipeline = PipelineSpec(declared.name(), (), (), folder=root, **pipeline_settings(declared))
     problems: dict[str, Problem] = {}
     sources: list[SourceSpec] = []
-    for name in declared.source_names:
+    lost: list[str] = []
+    source_names = declared.source_names
+    for name in source_names:
         try:
             sources.append(source_spec(declared, declared.source(name)))
         except IvmError as error:
             problems[name] = Problem("source", name, str(root / DECLARATION), error)
-    files = list(view_files(root / "views"))
-    if not files:
+    files, programs = list(view_files(root / "views")), list(program_files(root / "views"))
+    if not files and not programs:
         where, fix = str(root / "views"), "put one SELECT a file"
         raise UserError("the pipeline has no views", where=where, fix=fix)
     views: dict[str, ViewSpec] = {}
@@ -73,30 +82,49 @@ def _read(root: Path) -> PipelineSpec:
             views[file.stem], fronts[file.stem] = view_spec(read), read.front
         except IvmError as error:
             problems[file.stem] = Problem("view", file.stem, str(file), error)
-    pipeline = _sound(replace(pipeline, sources=tuple(sources)), views, problems)
+    taken = {name: f"the source of {declared.where(('sources', name))}" for name in source_names}
+    taken |= {file.stem: f"the view of {file}" for file in files}
+    for file in programs:
+        try:
+            program = read_program(file)
+            refuse_taken(program, taken)
+            views |= {each.name: each for each in program_specs(program)}
+            taken |= {each.text.name: f"the relation of {each.where}" for each in program.relations}
+        except IvmError as error:
+            problems[file.name] = Problem("view", file.name, str(file), error)
+            lost += [name for name in declared_names(file) if name not in taken]
+    pipeline = _sound(replace(pipeline, sources=tuple(sources)), views, problems, lost)
     for view in pipeline.views:
+        if view.name not in fronts:
+            continue
         try:
             check_expectations(fronts[view.name], view.columns)
         except IvmError as error:
             problems[view.name] = Problem("view", view.name, view.where, error)
             del views[view.name]
     if len(views) < len(pipeline.views):
-        pipeline = _sound(pipeline, views, problems)
+        pipeline = _sound(pipeline, views, problems, lost)
     # to make a pipeline is to parse its views
     return replace(pipeline, problems=tuple(problems.values())) if problems else pipeline
 
 
 def _sound(
-    pipeline: PipelineSpec, views: dict[str, ViewSpec], problems: dict[str, Problem]
+    pipeline: PipelineSpec,
+    views: dict[str, ViewSpec],
+    problems: dict[str, Problem],
+    lost: list[str],
 ) -> PipelineSpec:
-    """The pipeline with those of the views that can be made; the others become problems."""
+    """The pipeline with those of the views that can be made; the others become problems.
+
+    `lost` are relations of programs that can't be used.
+    """
     if not problems:
         try:
             return replace(pipeline, views=tuple(views.values()))
         except IvmError:
             pass  # which of them?
     schemas = {source.name: source.schema for source in pipeline.sources}
-    texts = {view.name: ViewText(view.name, view.sql, view.where) for view in views.values()}
-    for name, error in unsound_views(schemas, texts, list(problems)).items():
+    texts = {view.name: view.text for view in views.values()}
+    for name, error in unsound_views(schemas, texts, [*problems, *lost]).items():
         problems[name] = Problem("view", name, views.pop(name).where, error)
     return replace(pipeline, views=tuple(views.values()))

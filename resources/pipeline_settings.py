@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from ivm_core import UserError
+from ivm_core.api.datalog_views import derived_relations
 from tideview.resources.cron import is_cron
 from tideview.resources.pipeline_spec import (
     CHECKS,
@@ -14,6 +15,7 @@ from tideview.resources.pipeline_spec import (
     CheckPolicy,
     Expectation,
     Freshness,
+    RecursionSpec,
     Retention,
     Schedules,
     SensorSpec,
@@ -25,6 +27,7 @@ from tideview.resources.pipeline_spec import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ivm_core.api.datalog_views import Derived, ProgramFile
     from ivm_core.api.declaration import Declaration, DeclaredSource
     from ivm_core.api.documents import Document, Key
     from ivm_core.api.view_file import ViewFile
@@ -50,6 +53,7 @@ def pipeline_settings(declared: Declaration) -> dict[str, Any]:
             every=duration(sensor.get("every", "5s")), running=sensor.get("running", True)
         ),
         "retention": Retention(**content.get("retention", {})),
+        "recursion": RecursionSpec(**content.get("recursion", {})),
         "spark": SparkSpec(**spark),
         "checks": _policy(content.get("checks", {})),
         "changed_views": content.get("changed_views", "alter"),
@@ -92,12 +96,50 @@ def view_spec(file: ViewFile) -> ViewSpec:
             Expectation(**each, where=file.front.where(("expectations", number)))
             for number, each in enumerate(given.get("expectations", ()))
         ),
-        freshness=_freshness(file.front),
-        checks=_policy(given["checks"]) if "checks" in given else None,
-        automation=_automation(file.front),
+        schema=file.text.columns,
         where=file.text.where,
-        **{key: given[key] for key in _AS_THEY_ARE if key in given},
+        **_shown(file.front),
     )
+
+
+def program_specs(file: ProgramFile) -> list[ViewSpec]:
+    """The relations that a program derives, with all that its file says of them."""
+    shown = _shown(file.front)
+    return [derived_spec(each, description=file.description, **shown) for each in file.relations]
+
+
+def datalog_views(program: str, name: str = "the program") -> list[ViewSpec]:
+    """The views of a Datalog program, for a pipeline in Python; `name` is for messages.
+
+    Its inputs are sources and views of the pipeline. `DatalogError`, `Unsupported` for what has no
+    meaning.
+    """
+    return [derived_spec(each) for each in derived_relations(program, name)]
+
+
+def derived_spec(derived: Derived, **shown: Any) -> ViewSpec:
+    """A relation of a program as a view."""
+    text = derived.text
+    return ViewSpec(
+        name=text.name,
+        sql=text.sql,
+        schema=text.columns,
+        rules=derived.rules,
+        expects=text.expects,
+        where=text.where,
+        **shown,
+    )
+
+
+def _shown(front: Document) -> dict[str, Any]:
+    """What front matter says of how something is shown, checked and run."""
+    given = front.content
+    return {
+        "freshness": _freshness(front),
+        "checks": _policy(given["checks"]) if "checks" in given else None,
+        "automation": _automation(front),
+        **{key: given[key] for key in _AS_THEY_ARE if key in given},
+    }
 
 
 def _folder(declared: Declaration, key: Key, text: str) -> str:

@@ -17,19 +17,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from ivm_core import IvmError, UserError
-from ivm_core.api.arguments import key_columns
+from ivm_core.api.arguments import key_columns, recursion_limits
 from ivm_core.api.outline import ViewText, outline_views
 from ivm_core.api.places import expanded
 from ivm_core.api.table_schema import table_schema
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Schema, parse_schema
+from ivm_core.plan.recursion import Limits
+from tideview.resources.view_declaring import declare_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from ivm_core import IncrementalFlow
+    from ivm_core.api.expected_columns import ExpectedColumns
 
 Severity = Literal["critical", "warning", "info"]
 ChangedViews = Literal["alter", "refuse"]
@@ -122,6 +125,18 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class RecursionSpec:
+    """How far a tick of views that read each other, or themselves, may go before it fails."""
+
+    max_iterations: int = Limits.iterations
+    max_rows: int = Limits.rows
+
+    def __post_init__(self) -> None:
+        """Refuse what is no positive number."""
+        recursion_limits(self.max_iterations, self.max_rows)
+
+
+@dataclass(frozen=True)
 class SparkSpec:
     """Which Spark the runs of a pipeline get; None and empty: the resource's own settings."""
 
@@ -194,7 +209,8 @@ class SourceSpec:
 class ViewSpec:
     """A view: its SQL, what Dagster shows of it, and how it is checked.
 
-    `reads`, `columns` and `fingerprint` come from the SQL, once the view is part of a pipeline.
+    `reads`, `columns`, `fingerprint`, `circle` and `inputs` come from the SQL, once the view is
+    part of a pipeline.
     """
 
     name: str
@@ -210,18 +226,42 @@ class ViewSpec:
     checks: CheckPolicy | None = None
     """None: the pipeline's."""
     automation: Automation | None = None
+    schema: str = ""
+    """Columns with types of one that reads itself, where its branches can't tell them: `columns`
+    of the front matter."""
+    rules: str = ""
+    """The rules that derive it, for a relation of a Datalog program."""
+    expects: tuple[ExpectedColumns, ...] = ()
+    """What such a program takes its inputs for."""
     where: str = field(default="", compare=False)
     reads: tuple[str, ...] = ()
     """Sources and views that it reads directly."""
     columns: tuple[str, ...] = ()
     fingerprint: str = ""
     """Identity of the parsed query and of its sources' columns: layout and comments don't count."""
+    circle: tuple[str, ...] = ()
+    """The views that it reads in a circle, itself among them; none for most."""
+    inputs: tuple[str, ...] = ()
+    """What it, or its circle, reads besides itself."""
 
     def __post_init__(self) -> None:
         """Refuse what can't be a view."""
         checked_requirement(self.require or None, self.where or f"view {self.name}")
         object.__setattr__(self, "owners", tuple(self.owners))
         object.__setattr__(self, "expectations", tuple(self.expectations))
+
+    @property
+    def text(self) -> ViewText:
+        """What can be said of it without the pipeline."""
+        return ViewText(
+            self.name,
+            self.sql,
+            self.where or f"view {self.name}",
+            self.require,
+            self.schema,
+            is_derived=bool(self.rules),
+            expects=self.expects,
+        )
 
 
 @dataclass(frozen=True)
@@ -246,7 +286,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class PipelineSpec:
-    """Sources and views that belong together; views are put in order, each behind its inputs."""
+    """Sources and views that belong together; views are put in order, each behind its inputs.
+
+    Views that read each other in a circle stand one after the other.
+    """
 
     name: str
     sources: tuple[SourceSpec, ...]
@@ -257,6 +300,7 @@ class PipelineSpec:
     schedules: Schedules = Schedules()
     sensor: SensorSpec = SensorSpec()
     retention: Retention = Retention()
+    recursion: RecursionSpec = RecursionSpec()
     spark: SparkSpec = SparkSpec()
     checks: CheckPolicy = CheckPolicy()
     changed_views: ChangedViews = "alter"
@@ -268,14 +312,11 @@ class PipelineSpec:
     """Sources and views that were left out, and the views that read them."""
 
     def __post_init__(self) -> None:
-        """Refuse what can't be a pipeline: names, circles, SQL that doesn't fit the sources."""
+        """Refuse what can't be a pipeline: names, SQL that doesn't fit the sources."""
         check_relation_name(self.name, "pipeline")
         object.__setattr__(self, "sources", tuple(self.sources))
         object.__setattr__(self, "owners", tuple(self.owners))
-        texts = {
-            view.name: ViewText(view.name, view.sql, view.where or f"view {view.name}")
-            for view in self.views
-        }
+        texts = {view.name: view.text for view in self.views}
         given = {view.name: view for view in self.views}
         if len(given) < len(self.views) or len({s.name for s in self.sources}) < len(self.sources):
             raise UserError("two sources or views have one name", where=f"pipeline {self.name}")
@@ -287,6 +328,8 @@ class PipelineSpec:
                 reads=each.reads,
                 columns=each.columns,
                 fingerprint=each.fingerprint,
+                circle=each.circle,
+                inputs=each.inputs,
             )
             for each in outlines
         )
@@ -299,10 +342,10 @@ class PipelineSpec:
     def sources_of(self, view: str) -> frozenset[str]:
         """The sources that a view reads, itself or through other views."""
         names = {source.name for source in self.sources}
-        reads = {each.name: each.reads for each in self.views}
+        inputs = {each.name: each.inputs for each in self.views}
 
         def below(name: str) -> Iterator[str]:
-            for read in reads[name]:
+            for read in inputs[name]:
                 if read in names:
                     yield read
                 else:
@@ -319,12 +362,10 @@ class PipelineSpec:
 
     def register_views(self, flow: IncrementalFlow) -> None:
         """Declare the views in a flow that has the sources; the same again is a no-op."""
-        flow.register_views(
-            {view.name: view.sql for view in self.views},
-            require={view.name: view.require for view in self.views},
-        )
+        declare_views(self, flow, self.views)
 
 
 Pipeline = PipelineSpec
 Source = SourceSpec
 View = ViewSpec
+Recursion = RecursionSpec

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ivm_core.api.arguments import column_lists, dedup_options
+from ivm_core.api.registering import checked_views
 from ivm_core.engine.altering import alter_views
 from ivm_core.engine.renaming import drop_views
 from ivm_core.engine.widening import set_options, widen_source
@@ -14,8 +15,25 @@ from ivm_core.model.errors import UserError
 from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
+    from ivm_core.api.arguments import GivenLimits
     from ivm_core.engine.alter_report import AlterReport
     from ivm_core.engine.core import Engine
+
+
+@dataclass(frozen=True)
+class NewViews:
+    """Views that come with altered ones, and what they must be."""
+
+    texts: Mapping[str, str]
+    require: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, added: Mapping[str, str] | None, require: str | Mapping[str, str] | None
+    ) -> NewViews:
+        """As they were given; `UserError` for what are no views."""
+        texts, required = checked_views({} if added is None else added, require)
+        return cls({name: each.sql for name, each in texts.items()}, required)
 
 
 def alter_view(
@@ -24,6 +42,8 @@ def alter_view(
     sql: str | None,
     also: Mapping[str, str | None] | None,
     schemas: Mapping[str, str] | None,
+    new: NewViews,
+    limits: GivenLimits,
     *,
     swap: bool,
 ) -> AlterReport:
@@ -42,8 +62,15 @@ def alter_view(
         if view in wanted:
             raise UserError(f"view {view} is given twice", where=where, fix="give it once")
         wanted[view] = text
-    declared = column_lists(schemas, wanted)
-    reports = alter_views(engine, wanted, swap=swap, schemas=declared)
+    reports = alter_views(
+        engine,
+        wanted,
+        swap=swap,
+        schemas=column_lists(schemas, {**wanted, **new.texts}),
+        added=new.texts,
+        require=new.require,
+        limits=limits.limits,
+    )
     first = next(iter(wanted))
     others = {view: report for view, report in reports.items() if view != first}
     return replace(reports[first], also=others)

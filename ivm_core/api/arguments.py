@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,23 @@ def column_lists(schemas: object, views: Mapping[str, object]) -> dict[str, str]
         if not isinstance(ddl, str):
             raise UserError("columns are given as text", where=f"schema of {name}")
     return dict(schemas)
+
+
+@dataclass(frozen=True)
+class GivenLimits:
+    """How far recursion may go, as far as anybody has said so."""
+
+    iterations: int | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no positive number."""
+        recursion_limits(self.iterations, self.rows)
+
+    @property
+    def limits(self) -> Limits:
+        """All of them, the usual ones where nothing is said."""
+        return recursion_limits(self.iterations, self.rows)
 
 
 def recursion_limits(iterations: object, rows: object) -> Limits:

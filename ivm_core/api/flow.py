@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from ivm_core.api.altering import alter_source, alter_view, drop_view
+from ivm_core.api.altering import NewViews, alter_source, alter_view, drop_view
 from ivm_core.api.arguments import (
     Changes,
+    GivenLimits,
     checked_shard,
     checkpoint_place,
-    column_lists,
     dedup_options,
     given_changes,
     key_columns,
-    recursion_limits,
 )
 from ivm_core.api.batch import DeltaBatch
-from ivm_core.api.outline import ViewText, is_circle, reading_groups
 from ivm_core.api.publishing import publish
+from ivm_core.api.registering import register_views
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.backfilling import Backfill, backfill
 from ivm_core.engine.chaining import Chain, check_chain
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
 from ivm_core.engine.core import Engine
-from ivm_core.engine.declaring import declare_source, declare_views
+from ivm_core.engine.declaring import declare_source
 from ivm_core.engine.definitions import DELTA, FED, SourceDefinition
 from ivm_core.engine.explaining import explain, explain_sql
 from ivm_core.engine.explanation import Explanation, WhyNot
@@ -37,11 +35,9 @@ from ivm_core.engine.metrics import DDL as METRIC_DDL
 from ivm_core.engine.metrics import metric_rows, metric_table, open_metrics_text
 from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.reading import Reader
-from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.renaming import rename_view
 from ivm_core.engine.repairing import Repair, repair, verify
 from ivm_core.engine.replaying import Replay, replay
-from ivm_core.engine.requiring import checked_requirement
 from ivm_core.engine.restoring import Restored, restore
 from ivm_core.engine.retention import Retention
 from ivm_core.engine.watching import Watch
@@ -62,7 +58,7 @@ from ivm_core.store.leases import Lease
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
     from types import TracebackType
@@ -236,42 +232,13 @@ class IncrementalFlow:
         name. Views that read each other in a circle are recursive: they have the rows that their
         queries derive from each other, beginning with none. `schemas` has the columns of such
         views, where the branches that don't recurse can't tell them. A tick that takes more than
-        `max_iterations`, or derives more than `max_rows`, fails whole (`RecursionLimit`).
+        `max_iterations`, or derives more than `max_rows`, fails whole (`RecursionLimit`); views
+        that are there already have these limits from then on, where they are given.
         """
-        engine = self._engine
-        if not isinstance(views, Mapping):
-            raise UserError(
-                f"views are given by name, not as {type(views).__name__}",
-                fix='call register_views({"name": "SELECT …"})',
-            )
-        texts = {}
-        required = {}
-        for name, sql in views.items():
-            where = f"view {check_relation_name(name, 'view')}"
-            if not isinstance(sql, str):
-                raise UserError("a view's SQL is text", where=where, fix="give a SELECT")
-            texts[name] = ViewText(name, sql, where)
-            given = require.get(name) if isinstance(require, Mapping) else require
-            required[name] = checked_requirement(given, where)
-        groups = reading_groups(texts)
-        declared = column_lists(schemas, texts)
-        limits = recursion_limits(max_iterations, max_rows)
-        circles = [
-            Component(
-                {name: views[name] for name in group},
-                required,
-                {name: declared[name] for name in group if name in declared},
-                limits,
-            )
-            for group in groups
-            if is_circle(group, texts)
-        ]
-        ordered = {name: views[name] for group in groups for name in group}
-        declare_views(engine, ordered, required, circles)
-        states = engine.history.states
-        fresh = [name for name in views if not states[engine.catalog.view_name(name)].upto]
+        limits = GivenLimits(max_iterations, max_rows)
+        fresh = register_views(self._engine, views, require, schemas, limits)
         if hydrate and fresh:
-            engine.tick({}, pull=False, hydrate=True, views=fresh)
+            self._engine.tick({}, pull=False, hydrate=True, views=fresh)
 
     @_spark_left_alone
     def alter_view(
@@ -280,8 +247,12 @@ class IncrementalFlow:
         sql: str | None = None,
         *,
         also: Mapping[str, str | None] | None = None,
+        added: Mapping[str, str] | None = None,
         swap: bool = True,
         schemas: Mapping[str, str] | None = None,
+        require: str | Mapping[str, str] | None = None,
+        max_iterations: int | None = None,
+        max_rows: int | None = None,
     ) -> AlterReport:
         """Give a view other SQL; the report says which rows come and go.
 
@@ -290,9 +261,13 @@ class IncrementalFlow:
         beside the view, unseen, until the same call without it. Views that can't go on with other
         columns are named (`DefinitionConflict`) unless `also` has their SQL. None for the SQL as it
         is: for a view whose function was registered anew. Views that recursion ties to one of these
-        change with it; `schemas` is as in `register_views`. Raises what `register_view` would.
+        change with it. `added` are new views that the others read, which come in the same tick;
+        `require`, `schemas` and the limits are theirs, as in `register_views`, `schemas` also of
+        altered ones. Raises what `register_view` would.
         """
-        return alter_view(self._engine, name, sql, also, schemas, swap=swap)
+        limits = GivenLimits(max_iterations, max_rows)
+        new = NewViews.of(added, require)
+        return alter_view(self._engine, name, sql, also, schemas, new, limits, swap=swap)
 
     @_spark_left_alone
     def alter_source(
@@ -704,6 +679,11 @@ class IncrementalFlow:
         """The text that a view was declared with; `UnknownName` with what there is."""
         engine = self._engine
         return engine.history.views[engine.catalog.view_name(name)].sql
+
+    def view_columns(self, name: str) -> Schema:
+        """A view's columns; `UnknownName` with what there is."""
+        engine = self._engine
+        return parse_schema(engine.history.views[engine.catalog.view_name(name)].schema)
 
     def source_columns(self, name: str) -> tuple[str, Schema, tuple[str, ...]]:
         """A source's own name, columns and primary key; `UnknownName` with what there is."""

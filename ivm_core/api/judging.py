@@ -10,18 +10,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ivm_core.api.outline import reading_order, views_in
+from ivm_core.api.outline import is_circle, reading_order, views_in
+from ivm_core.api.recursive_outline import blamed
 from ivm_core.engine.core import Engine
 from ivm_core.engine.declaring import declare_source
 from ivm_core.engine.definitions import FED, SourceDefinition
-from ivm_core.engine.explaining import explain_draft
+from ivm_core.engine.explaining import explain_component, explain_draft
 from ivm_core.engine.explanation import WhyNot
 from ivm_core.engine.history import History
 from ivm_core.engine.layout import Layout
 from ivm_core.engine.opening import FORMAT
+from ivm_core.engine.recursion.declaring import Component
 from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.errors import IvmError, Refusal, UserError
 from ivm_core.model.names import check_relation_name
+from ivm_core.plan.recursion import Limits
 from ivm_core.store.location import Location
 from ivm_core.store.ticklog import TickLog
 
@@ -87,39 +90,85 @@ class Judge:
             except IvmError as error:
                 failed.add(name)
                 yield self._wrong(left.pop(name), error)
-        while left:
-            try:
-                order = reading_order(left)
-                break
-            except UserError as error:
-                circle = next(name for name, text in left.items() if text.where == error.where)
-                failed.add(circle)
-                yield self._wrong(left.pop(circle), error)
-        else:
-            return
         spelled = {name.casefold(): name for name in texts}
-        with self._engine.catalog.drafting():
-            for name in order:
-                found = self._judged(left[name], failed & set(views_in(left[name], spelled)))
-                if found.explanation is None:
-                    failed.add(name)
-                yield found
+        with self._engine.catalog.drafting() as drafts:
+            for group in reading_order(left):
+                own = {name: left[name] for name in group}
+                missing = {
+                    name: failed & set(views_in(text, spelled)) for name, text in own.items()
+                }
+                if is_circle(group, left):
+                    judged = list(self._judged_together(own, set().union(*missing.values())))
+                else:
+                    judged = [self._judged(own[group[0]], missing[group[0]])]
+                for found in judged:
+                    if found.explanation is None:
+                        failed.add(found.view)
+                        drafts.pop(found.view, None)
+                    yield found
+
+    def _judged_together(
+        self, texts: Mapping[str, ViewText], missing: set[str]
+    ) -> Iterator[Judgement]:
+        """Views that read each other: all of them can be made, or none."""
+        if missing:
+            for text in texts.values():
+                yield self._judged(text, missing)
+            return
+        component = Component(
+            {name: text.sql for name, text in texts.items()},
+            {},
+            {name: text.columns for name, text in texts.items() if text.columns},
+            Limits(),
+        )
+        try:
+            for text in texts.values():
+                self._refuse(text, texts)
+            require = {name: text.require for name, text in texts.items()}
+            found = explain_component(self._engine, component, require)
+        except (Refusal, UserError) as error:
+            first = blamed(error, {name: f"view {name}" for name in texts})
+            for name, text in texts.items():
+                if name == first:
+                    yield self._failed(text, error)
+                else:
+                    why = f"it and {first} read each other, and {first} can't be made"
+                    yield Judgement(name, text.where, NOT_JUDGED, text.require, error=why)
+            return
+        for name, text in texts.items():
+            yield self._explained(text, found[name])
 
     def _judged(self, text: ViewText, missing: set[str]) -> Judgement:
         if missing:
             reads = f"it reads {', '.join(sorted(missing))}, which can't be made"
             return Judgement(text.name, text.where, NOT_JUDGED, text.require, error=reads)
         try:
-            self._engine.catalog.refuse_taken(text.name)
+            self._refuse(text)
             found = explain_draft(self._engine, text.name, text.sql, text.require)
-        except Refusal as refusal:
-            why_not = (WhyNot.of(REFUSED, refusal),)
-            return Judgement(text.name, text.where, REFUSED, text.require, why_not, str(refusal))
-        except UserError as error:
-            return self._wrong(text, error)
+        except (Refusal, UserError) as error:
+            return self._failed(text, error)
+        return self._explained(text, found)
+
+    def _refuse(self, text: ViewText, circle: Iterable[str] = ()) -> None:
+        """A name that is taken, and relations that aren't what the text takes them for."""
+        catalog = self._engine.catalog
+        catalog.refuse_taken(text.name)
+        tied = {name.casefold() for name in circle}
+        for each in text.expects:
+            if each.relation.casefold() not in tied:
+                each.check(catalog.schemas(), {})
+
+    @staticmethod
+    def _explained(text: ViewText, found: Explanation) -> Judgement:
         return Judgement(
             text.name, text.where, found.verdict, text.require, found.why_not, explanation=found
         )
+
+    def _failed(self, text: ViewText, error: IvmError) -> Judgement:
+        if not isinstance(error, Refusal):
+            return self._wrong(text, error)
+        why_not = (WhyNot.of(REFUSED, error),)
+        return Judgement(text.name, text.where, REFUSED, text.require, why_not, str(error))
 
     @staticmethod
     def _wrong(text: ViewText, error: IvmError) -> Judgement:
@@ -138,7 +187,10 @@ def over_sources(sources: Iterable[DeclaredSource]) -> Iterator[Judge]:
 
 @contextmanager
 def over_flow(path: str | PathLike[str], replacing: Iterable[str]) -> Iterator[Judge]:
-    """A judge of views over a flow's sources and those of its views that aren't replaced."""
+    """A judge of views over a flow's sources and those of its views that aren't replaced.
+
+    Views that read a replaced one in a circle go with it.
+    """
     replaced = {name.casefold() for name in replacing}
     history = History()
     history.catch_up(TickLog.open(Layout(Location(path)).log, FORMAT).entries)
@@ -147,9 +199,11 @@ def over_flow(path: str | PathLike[str], replacing: Iterable[str]) -> Iterator[J
             engine.append("source", source.body)
         for node in history.shared.values():
             engine.append("shared", node.body)
-        for name in history.live_views:
-            if name.casefold() not in replaced:
-                engine.append("view", history.views[name].body)
+        for name, view in history.views.items():
+            shown = view.inside or name
+            tied = {each.casefold() for each in (shown, *history.views[shown].component)}
+            if shown in history.live_views and tied.isdisjoint(replaced):
+                engine.append("view", view.body)
         yield Judge(engine)
 
 

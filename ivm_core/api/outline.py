@@ -10,18 +10,20 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.compile.meaning import meaning
-from ivm_core.compile.rules import optimise
+from ivm_core.api.recursive_outline import part_of, parts_of_circle, untyped
 from ivm_core.frontend.recursion import relations_named
-from ivm_core.frontend.sql import parse_statement, parse_view
+from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
-from ivm_core.model.schema import Field, Schema
-from ivm_core.model.types import STRING
+from ivm_core.model.schema import parse_schema
 from ivm_core.plan.recursion import components
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ivm_core.api.expected_columns import ExpectedColumns
+    from ivm_core.api.recursive_outline import Part
+    from ivm_core.model.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,12 @@ class ViewText:
     where: str
     require: str = ""
     """What it must be to be registered; empty for anything."""
+    columns: str = ""
+    """Its columns with their types, for one that reads itself; empty where its branches tell."""
+    is_derived: bool = False
+    """Whether it is a relation of a program, which says the columns of all."""
+    expects: tuple[ExpectedColumns, ...] = ()
+    """What it takes relations that it reads for."""
 
 
 @dataclass(frozen=True)
@@ -46,35 +54,85 @@ class ViewOutline:
     columns: tuple[str, ...]
     fingerprint: str
     """Identity of what the query means, and of its sources' columns: what is only form, such as
-    layout, comments and aliases, doesn't count."""
+    layout, comments and aliases, doesn't count. Views of a circle mean something together."""
     require: str = ""
+    circle: tuple[str, ...] = ()
+    """The views that it reads in a circle, itself among them; none for most."""
+    inputs: tuple[str, ...] = ()
+    """What it, or its circle, reads besides itself."""
 
 
 def outline_views(
     sources: Mapping[str, Schema], views: Mapping[str, ViewText]
 ) -> tuple[ViewOutline, ...]:
-    """The views, inputs first.
+    """The views, inputs first, those of a circle one after the other.
 
     Raises what registering them would, as far as that needs no Spark: `InvalidName`,
-    `DuplicateName`, `SqlError`, `UnknownName`, `Unsupported`; a cycle is a `UserError`.
+    `DuplicateName`, `SqlError`, `UnknownName`, `Unsupported`; `UserError` for columns that can't
+    be told.
     """
     check_names(sources, views)
     catalog = dict(sources)
-    outlines = []
-    for name in reading_order(views):
-        text = views[name]
-        parsed = parse_view(text.sql, catalog, text.where)
-        columns = parsed.plan.columns
+    outlines: list[ViewOutline] = []
+    for group in reading_order(views):
+        found = outline_group(group, sources, views, catalog)
         # the types of computed columns are not known here, and parsing does not look at them
-        catalog[name] = Schema(tuple(Field(column, STRING) for column in columns))
-        declared = "; ".join(f"{s}: {sources[s].ddl}" for s in parsed.reads if s in sources)
-        means = meaning(optimise(parsed.plan, catalog))
-        content = f"{means} as {', '.join(columns)} | {declared}"
-        fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
-        outlines.append(
-            ViewOutline(name, text.sql, parsed.reads, columns, fingerprint, text.require)
-        )
+        catalog |= {each.name: untyped(each.columns) for each in found}
+        outlines += found
     return tuple(outlines)
+
+
+def outline_group(
+    group: tuple[str, ...],
+    sources: Mapping[str, Schema],
+    views: Mapping[str, ViewText],
+    catalog: Mapping[str, Schema],
+) -> list[ViewOutline]:
+    """One view, or those of a circle, over relations whose columns the catalog has."""
+    texts = {name: views[name] for name in group}
+    for text in texts.values():
+        for each in text.expects:
+            if each.relation.casefold() not in {name.casefold() for name in group}:
+                each.check(sources, catalog)
+    if is_circle(group, views):
+        parts, circle = parts_of_circle(texts, catalog), group
+    else:
+        _refuse_columns(texts[group[0]])
+        parts, circle = {group[0]: part_of(texts[group[0]], catalog)}, ()
+    means = {name: _content(parts[name], texts[name], sources, circle) for name in group}
+    together = f" in {'; '.join(means[name] for name in sorted(circle))}" if circle else ""
+    reads = dict.fromkeys(read for part in parts.values() for read in part.reads)
+    outside = tuple(sorted(read for read in reads if read not in circle))
+    return [
+        ViewOutline(
+            name,
+            texts[name].sql,
+            part.reads,
+            part.columns,
+            hashlib.sha256(f"{means[name]}{together}".encode()).hexdigest()[:16],
+            texts[name].require,
+            circle,
+            outside if circle else part.reads,
+        )
+        for name, part in parts.items()
+    ]
+
+
+def _content(
+    part: Part, text: ViewText, sources: Mapping[str, Schema], circle: tuple[str, ...]
+) -> str:
+    declared = "; ".join(f"{s}: {sources[s].ddl}" for s in part.reads if s in sources)
+    types = f" | {parse_schema(text.columns).ddl}" if circle and text.columns else ""
+    return f"{part.means} | {declared}{types}"
+
+
+def _refuse_columns(text: ViewText) -> None:
+    if text.columns and not text.is_derived:
+        raise UserError(
+            "columns are declared of a view that reads neither itself nor others in a circle",
+            where=f"{text.where}, key columns",
+            fix="leave them out: they are those of the SELECT",
+        )
 
 
 def check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) -> None:
@@ -92,32 +150,26 @@ def check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) ->
         taken[name.casefold()] = f"{kind} {name}"
 
 
-def reading_order(views: Mapping[str, ViewText]) -> list[str]:
-    """Names of the views, inputs first; a circle is a `UserError`."""
+def reading_order(views: Mapping[str, ViewText]) -> list[tuple[str, ...]]:
+    """Names of the views, inputs first, those together that read each other in a circle."""
     spelled = {name.casefold(): name for name in views}
     reads = {name: views_in(text, spelled) for name, text in views.items()}
-    ordered: dict[str, None] = {}
+    group_of = {name: group for group in components(reads) for name in group}
+    ordered: dict[tuple[str, ...], None] = {}
 
-    def visit(name: str, path: tuple[str, ...]) -> None:
-        if name in path:
-            circle = " reads ".join((*path[path.index(name) :], name))
-            raise UserError(
-                f"views read each other in a circle: {circle}",
-                where=views[name].where,
-                fix="let one of them read what the other reads",
-            )
-        if name not in ordered:
-            for read in reads[name]:
-                visit(read, (*path, name))
-            ordered[name] = None
+    def visit(group: tuple[str, ...]) -> None:
+        if group not in ordered:
+            for read in sorted({read for name in group for read in reads[name]} - set(group)):
+                visit(group_of[read])
+            ordered[group] = None
 
     for name in views:
-        visit(name, ())
+        visit(group_of[name])
     return list(ordered)
 
 
 def reading_groups(views: Mapping[str, ViewText]) -> list[tuple[str, ...]]:
-    """Names of the views, inputs first, those together that read each other in a circle."""
+    """The same groups; among those that don't read each other the given order stays."""
     spelled = {name.casefold(): name for name in views}
     return components({name: views_in(text, spelled) for name, text in views.items()})
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ivm_core.api.outline import check_names, reading_order, views_in
-from ivm_core.frontend.sql import parse_statement, parse_view
+from ivm_core.api.outline import check_names, outline_group, reading_order, views_in
+from ivm_core.api.recursive_outline import blamed, untyped
+from ivm_core.frontend.sql import parse_statement
 from ivm_core.model.errors import IvmError, UserError
-from ivm_core.model.schema import Field, Schema
-from ivm_core.model.types import STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ivm_core.api.outline import ViewText
+    from ivm_core.model.schema import Schema
 
 
 def unsound_views(
@@ -21,7 +21,8 @@ def unsound_views(
 ) -> dict[str, IvmError]:
     """The views that `outline_views` would refuse, each with its own reason, in reading order.
 
-    A view that reads one that can't be made, or a relation that is `missing`, can't be made.
+    A view that reads one that can't be made, or a relation that is `missing`, can't be made, and
+    neither can those that read it in a circle.
     """
     wrong: dict[str, IvmError] = {}
     sound: dict[str, ViewText] = {}
@@ -32,33 +33,32 @@ def unsound_views(
             sound[name] = text
         except IvmError as error:
             wrong[name] = error
-    order = _without_circles(sound, wrong)
     catalog = dict(sources)
     there = {name.casefold() for name in sources}
     gone = {n.casefold(): n for n in (*missing, *wrong) if n.casefold() not in there}
-    for name in order:
+    for group in reading_order(sound):
         try:
-            columns = _columns(sound[name], catalog, gone)
-            catalog[name] = Schema(tuple(Field(column, STRING) for column in columns))
+            for name in group:
+                _refuse_lost(sound[name], gone)
+            found = outline_group(group, sources, sound, catalog)
+            catalog |= {each.name: untyped(each.columns) for each in found}
         except IvmError as error:
-            wrong[name] = error
-            gone[name.casefold()] = name
+            first = blamed(error, {name: sound[name].where for name in group})
+            wrong[first] = error
+            wrong |= {n: _tied(sound[n], first) for n in group if n != first}
+            gone |= {name.casefold(): name for name in group}
     return wrong
 
 
-def _without_circles(views: dict[str, ViewText], wrong: dict[str, IvmError]) -> list[str]:
-    while True:
-        try:
-            return reading_order(views)
-        except UserError as error:
-            circle = next(name for name, text in views.items() if text.where == error.where)
-            wrong[circle] = error
-            views.pop(circle)
+def _tied(text: ViewText, to: str) -> UserError:
+    return UserError(
+        f"it and {to} read each other in a circle, and {to} can't be used",
+        where=text.where,
+        fix=f"put {to} right",
+    )
 
 
-def _columns(
-    text: ViewText, catalog: Mapping[str, Schema], gone: Mapping[str, str]
-) -> tuple[str, ...]:
+def _refuse_lost(text: ViewText, gone: Mapping[str, str]) -> None:
     lost = views_in(text, gone)
     if lost:
         raise UserError(
@@ -66,4 +66,3 @@ def _columns(
             where=text.where,
             fix=f"put {lost[0]} right",
         )
-    return parse_view(text.sql, dict(catalog), text.where).plan.columns

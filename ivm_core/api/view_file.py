@@ -27,6 +27,7 @@ from ivm_core.api.documents import Document, from_yaml
 from ivm_core.api.outline import ViewText
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.model.errors import UserError
+from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,23 +74,30 @@ def read_header(sql: str, where: str = "") -> ViewHeader:
     return ViewHeader(" ".join(words), require)
 
 
-def read_view(file: Path) -> ViewFile:
-    """One view; a file that is empty, no text, or wrong at the top is a `UserError`."""
+def read_text(file: Path) -> str:
+    """All of a file; `UserError` for one that can't be read, or is no text."""
     try:
-        content = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
             f"the file is not UTF-8 text: byte {error.start} is none", where=str(file)
         ) from error
     except OSError as error:
         raise UserError(f"the file can't be read: {error.strerror}", where=str(file)) from error
-    front, sql = _apart(content, str(file))
+
+
+def read_view(file: Path) -> ViewFile:
+    """One view; a file that is empty, no text, or wrong at the top is a `UserError`."""
+    front, sql = apart(read_text(file), str(file), "view")
     if not sql.strip():
         raise UserError("the file is empty", where=str(file), fix="write one SELECT")
     header = read_header(sql, str(file))
     require = front.content.get("require", header.require)
     description = front.content.get("description", header.description).strip()
-    return ViewFile(ViewText(file.stem, sql, str(file), require), description, front)
+    columns = front.content.get("columns", "").strip()
+    if columns:
+        parse_schema(columns, front.where(("columns",)))
+    return ViewFile(ViewText(file.stem, sql, str(file), require, columns), description, front)
 
 
 def read_view_file(file: Path) -> ViewText:
@@ -102,8 +110,13 @@ def view_files(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("*.sql"))
 
 
-def _apart(content: str, file: str) -> tuple[Document, str]:
-    """Front matter, and the SQL on the lines that it has in the file."""
+def program_files(folder: Path) -> Iterator[Path]:
+    """The `.dl` files of a folder, in order of their names."""
+    yield from sorted(folder.glob("*.dl"))
+
+
+def apart(content: str, file: str, rules: str) -> tuple[Document, str]:
+    """Front matter held to its rules, and what follows on the lines that it has in the file."""
     if not content.lstrip().startswith(OPENS):
         return Document(file, {}), content.rstrip()
     start = content.index(OPENS) + len(OPENS)
@@ -113,11 +126,11 @@ def _apart(content: str, file: str) -> tuple[Document, str]:
         raise UserError(
             f"the front matter has no end: {CLOSES} is missing",
             where=f"{file}, line {line}",
-            fix=f"put {CLOSES} on a line of its own, above the SELECT",
+            fix=f"put {CLOSES} on a line of its own, above the text",
         )
     front = from_yaml(content[start:end], file, line)
     if front.content is None:
         front = Document(file, {}, front.lines)
-    check_document(front, rules_of("view"))
+    check_document(front, rules_of(rules))
     above = content[: end + len(CLOSES)].count("\n")
     return front, "\n" * above + content[end + len(CLOSES) :].rstrip()

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ivm_core.api.datalog_views import read_program, refuse_taken
 from ivm_core.api.declaration import Declaration
 from ivm_core.api.judging import over_flow, over_sources
-from ivm_core.api.view_file import read_view_file, view_files
+from ivm_core.api.view_file import program_files, read_view_file, view_files
 from ivm_core.cli.console import ExitCode, table
 from ivm_core.cli.flows import require_flow
 from ivm_core.engine.definitions import INCREMENTAL
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ivm_core.api.outline import ViewText
     from ivm_core.cli.console import Console
 
-HELP = "verdicts for a folder of .sql files; 1 where one can't be registered"
+HELP = "verdicts for a folder of .sql and .dl files; 1 where a view can't be registered"
 EXAMPLES = """\
   tideview check pipelines/shop                          # pipeline.yaml and views/*.sql
   tideview check sql/ --schema sources.json              # {"sources": {"orders": "id BIGINT, …"}}
@@ -34,7 +35,9 @@ DECLARATION = "pipeline.yaml"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the subcommand takes."""
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="one SELECT a .sql file")
+    parser.add_argument(
+        "folder", metavar="FOLDER", type=Path, help="one SELECT a .sql file, a program a .dl"
+    )
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--flow", help="the sources and views of this flow are what files may read")
     given.add_argument(
@@ -54,16 +57,25 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
     """Judge every file."""
     folder, schema = _places(options)
     texts: dict[str, ViewText] = {}
+    taken: dict[str, str] = {}
     for file in view_files(folder):
         text = read_view_file(file)
-        texts[text.name] = replace(text, require=options.require or text.require)
+        texts[text.name] = text
+        taken[text.name] = f"the view of {file}"
+    for file in program_files(folder):
+        program = read_program(file)
+        refuse_taken(program, taken)
+        texts |= {each.text.name: each.text for each in program.relations}
+        taken |= {each.text.name: f"the relation of {each.where}" for each in program.relations}
+    if options.require:
+        texts = {name: replace(text, require=options.require) for name, text in texts.items()}
     if not texts:
         raise UserError("there are no .sql files", where=str(folder), fix="put one SELECT a file")
     found = []
     with console.progress("starting Spark") as progress, _judge(options, schema, texts) as judge:
         for judged in judge.judge(texts):
             found.append(judged)
-            progress.step(f"checked {len(found)} of {len(texts)} files")
+            progress.step(f"checked {len(found)} of {len(texts)} views")
     passes = all(each.passes for each in found)
     content = {"format": 1, "passes": passes, "views": [each.to_dict() for each in found]}
     console.answer(_text(found), content)

@@ -16,7 +16,7 @@ from sqlglot import exp
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import tree_of
 from ivm_core.plan.nodes import Filter, Generate, Join, Match, Node, Project, Scan, UnionAll
-from ivm_core.plan.recursion import MAX, MIN, SET, Rules
+from ivm_core.plan.recursion import BAG, MAX, MIN, SET, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,6 +38,20 @@ def refuse_other_uses(component: Mapping[str, Rules]) -> None:
     for rules in component.values():
         for branch in rules.branches:
             checking.rule(rules, branch)
+
+
+def refuse_mixed(component: Mapping[str, Rules]) -> None:
+    """`Unsupported` for bags beside sets and extremes in one component."""
+    bags = [name for name, each in component.items() if each.fold == BAG]
+    if bags and len(bags) < len(component):
+        others = ", ".join(name for name in component if name not in bags)
+        raise Unsupported(
+            f"UNION ALL, or a plain SELECT, in the recursion of {others}",
+            position=f"view {bags[0]}",
+            reason="rows of the others are there or not, however often they are derived; how often "
+            "rows of this one are there would depend on the order of iterations",
+            rewrite="write UNION instead of UNION ALL, SELECT DISTINCT instead of SELECT",
+        )
 
 
 class _Checking:

@@ -30,7 +30,7 @@ from ivm_core.compile.stages import (
     scans,
 )
 from ivm_core.compile.type_book import UNTYPED, Analyser, TypeBook
-from ivm_core.model.errors import InternalError
+from ivm_core.model.errors import InternalError, UserError
 from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.operators.accumulators import accumulator_for
@@ -236,13 +236,20 @@ def recursive_program(
     inner_name: str = "",
 ) -> ViewProgram:
     """The program of a view that is in a component; the catalog has its declared columns."""
+    found, declared = len(planned.plan.columns), len(catalog[name])
+    if found != declared:
+        raise UserError(
+            f"{declared} columns are declared for the {found} of {name}",
+            where=f"view {name}",
+            fix="declare every column of the SELECT once, in its order",
+        )
     plan = with_declared_columns(planned.plan, catalog[name], catalog, types)
-    found = recursive(
+    made = recursive(
         name, plan, component, catalog, lambda node: types.types(node, catalog), inner_name
     )
-    rules = found.rules
+    rules = made.rules
     body = rules.branches[0] if len(rules.branches) == 1 else UnionAll(rules.branches)
-    stages = (*found.stages, Stage(name, body, None, keeps_rows=True))
+    stages = (*made.stages, Stage(name, body, None, keeps_rows=True))
     program = _program(name, sql, plan, stages, catalog, types)
     last = replace(program.stages[-1], rules=rules)
     return replace(program, stages=(*program.stages[:-1], last))

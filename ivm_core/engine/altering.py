@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ivm_core.compile.stages import scans
 from ivm_core.engine.alter_report import AlterReport
+from ivm_core.engine.breaking import breaks, has_other_types
 from ivm_core.engine.circles import Circles
 from ivm_core.engine.history import shadow_of
 from ivm_core.engine.recursion.declaring import (
@@ -24,17 +24,15 @@ from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import over_shared
 from ivm_core.engine.swapping import Difference, Swap
 from ivm_core.model.digest import Digest
-from ivm_core.model.errors import DefinitionConflict, IvmError, Unsupported, UserError
+from ivm_core.model.errors import DefinitionConflict, Unsupported, UserError
 from ivm_core.model.schema import parse_schema
 from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ivm_core.compile.program import ViewProgram
     from ivm_core.engine.core import Engine
     from ivm_core.engine.definitions import ViewDefinition
-    from ivm_core.engine.history import History
     from ivm_core.engine.summary import StepSummary
 
 
@@ -45,19 +43,20 @@ def alter_views(
     swap: bool,
     schemas: Mapping[str, str] | None = None,
     added: Mapping[str, str] | None = None,
+    require: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> dict[str, AlterReport]:
     """Change the definitions of views; None for the text that is stored.
 
     Without `swap` the next definitions are prepared, and tick beside the views from then on.
-    `schemas` has columns of recursive views. `added` are new views, which come in the same tick.
-    `limits` are for recursions that have none yet.
+    `schemas` has columns of recursive views. `added` are new views, which come in the same tick,
+    and `require` has what some of them must be. `limits` are for recursions that have none yet.
     """
     engine.begin_writing()
     texts = {engine.catalog.view_name(name): sql for name, sql in wanted.items()}
     for name in added or {}:
         engine.catalog.refuse_taken(name)
-    plan = _Plan(engine, {**texts, **(added or {})}, schemas or {}, limits)
+    plan = _Plan(engine, {**texts, **(added or {})}, schemas or {}, require or {}, limits)
     if not swap:
         plan.refuse_to_prepare()
     for definition in plan.texts:
@@ -77,11 +76,12 @@ class _Plan:
         engine: Engine,
         texts: Mapping[str, str | None],
         schemas: Mapping[str, str],
+        require: Mapping[str, str],
         limits: Limits | None,
     ) -> None:
         self._engine = engine
         self._catalog, self._history = engine.catalog, engine.history
-        self._schemas = schemas
+        self._schemas, self._require = schemas, require
         self._limits = limits or Limits()
         self.reports: dict[str, AlterReport] = {}
         self.nexts: dict[str, ViewDefinition] = {}
@@ -132,6 +132,10 @@ class _Plan:
         given = self._texts[view]
         return self._history.views[view].sql if given is None else given
 
+    def _required(self, view: str) -> str:
+        stored = self._history.views.get(view)
+        return self._require.get(view, "") if stored is None else stored.require
+
     def _take(self, view: str) -> None:
         """The next definition of a view that doesn't read itself, or that it means the same."""
         engine, stored = self._engine, self._history.views.get(view)
@@ -157,7 +161,7 @@ class _Plan:
             text,
             engine.analyser(view),
             functions,
-            stored.require if stored is not None else "",
+            self._required(view),
             folder="" if free == view else free,
             recursions=recursions,
         )
@@ -167,7 +171,7 @@ class _Plan:
         if has_same_inner and stored is not None:
             before = self._before[view]
             same = program.fingerprint == before.fingerprint and functions == stored.functions
-            if same and not (over_others and _has_other_types(program, before)):
+            if same and not (over_others and has_other_types(program, before)):
                 self._keep([view], {view: recursions})
                 return
         if not recursions:
@@ -202,7 +206,7 @@ class _Plan:
             engine,
             Component(
                 {name: self._text(name) for name in group},
-                {name: each.require for name, each in stored.items()},
+                {name: self._required(name) for name in group},
                 columns | {name: ddl for name, ddl in self._schemas.items() if name in group},
                 Limits(max(each.iterations for each in kept), max(each.rows for each in kept)),
             ),
@@ -217,7 +221,7 @@ class _Plan:
         reads = tuple(read for each in programs.values() for read in each.reads)
         if is_same and not (
             self._reads_other_columns(reads)
-            and any(_has_other_types(programs[name], self._before[name]) for name in group)
+            and any(has_other_types(programs[name], self._before[name]) for name in group)
         ):
             self._keep(group)
             return
@@ -420,42 +424,6 @@ class _Plan:
         )
 
 
-def breaks(engine: Engine, reader: str, nexts: Mapping[str, ViewDefinition] | None = None) -> str:
-    """Why a view can't go on as it is over the drafted relations; empty where it can.
-
-    `nexts` are the next definitions of views.
-    """
-    before = engine.catalog.program(reader)
-    try:
-        after = engine.catalog.again(reader, engine.analyser(reader))
-    except IvmError as error:
-        return str(error).splitlines()[0]
-    if after.schema.ddl != before.schema.ddl:
-        return f"its columns would be ({after.schema.ddl})"
-    same = after.plan.text == before.plan.text and not _has_other_types(after, before)
-    if not same or _reads_other_types(engine.history, before, nexts or {}):
-        return "columns that it reads have other types"
-    return ""
-
-
-def _reads_other_types(
-    history: History, reader: ViewProgram, nexts: Mapping[str, ViewDefinition]
-) -> bool:
-    """Whether a column that it reads of a view comes in another type."""
-    for scan in scans(reader.plan):
-        if scan.relation in nexts:
-            old = parse_schema(history.views[scan.relation].schema)
-            new = parse_schema(nexts[scan.relation].schema)
-            if any(old.field(each).type != new.field(each).type for each in scan.fields):
-                return True
-    return False
-
-
 def _is_same(one: ViewDefinition, other: ViewDefinition) -> bool:
     """Whether two definitions of this version mean the same."""
     return one.fingerprint == other.fingerprint and one.functions == other.functions
-
-
-def _has_other_types(one: ViewProgram, other: ViewProgram) -> bool:
-    """Whether Spark says otherwise of a node that both programs have."""
-    return any(other.types.get(node, said) != said for node, said in one.types.items())

@@ -19,6 +19,7 @@ from ivm_core.engine.explanation import (
     WhyNot,
 )
 from ivm_core.engine.normalised import normalised_sql
+from ivm_core.engine.recursion.declaring import draft_component
 from ivm_core.engine.requiring import costs_more
 from ivm_core.engine.stage_run import parts_of, statements_of
 from ivm_core.operators.fixpoint import FixpointStatements
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from ivm_core.compile.program import StageProgram, ViewProgram
     from ivm_core.engine.core import Engine
+    from ivm_core.engine.recursion.declaring import Component
     from ivm_core.model.schema import Schema
     from ivm_core.plan.nodes import Node
     from ivm_core.plan.recursion import Rules
@@ -60,6 +62,17 @@ def explain_draft(engine: Engine, name: str, sql: str, require: str = "") -> Exp
     """Explain a view that becomes a draft of the catalog: the next one may read it."""
     draft_view(engine, name, sql)
     return _explain(engine, engine.catalog.program(name), require)
+
+
+def explain_component(
+    engine: Engine, component: Component, require: Mapping[str, str]
+) -> dict[str, Explanation]:
+    """Explain views that read each other, as drafts of the catalog."""
+    draft_component(engine, component)
+    return {
+        name: _explain(engine, engine.catalog.program(name), require.get(name, ""))
+        for name in component.names
+    }
 
 
 def _explain(engine: Engine, program: ViewProgram, require: str) -> Explanation:

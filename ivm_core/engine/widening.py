@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from ivm_core.compile.stages import scans
-from ivm_core.engine.altering import breaks
+from ivm_core.engine.breaking import breaks
 from ivm_core.engine.definitions import DELTA, FED
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted

@@ -76,6 +76,33 @@ def without_recursion(tree: exp.Expr, relations: Mapping[str, str], where: str) 
     return _over(tree, relations)
 
 
+def without_reads(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
+    """The query without the branches of unions that read certain relations, in lower case.
+
+    None where nothing is left.
+    """
+    while relations_named(tree) & unknown:
+        for union in tree.find_all(exp.Union):
+            sides = [
+                side for side in (union.left, union.right) if not relations_named(side) & unknown
+            ]
+            if len(sides) == 1:
+                kept = sides[0].copy()
+                outer, inner = union.args.get("with_"), kept.args.get("with_")
+                if outer is not None:
+                    # what the union could name, each of its branches could
+                    own = [] if inner is None else inner.expressions
+                    kept.set("with_", exp.With(expressions=[*outer.expressions, *own]))
+                if union is tree:
+                    tree = kept
+                else:
+                    union.replace(kept)
+                break
+        else:
+            return None
+    return tree
+
+
 def _over(tree: exp.Expr, relations: Mapping[str, str]) -> exp.Expr:
     """A query that reads relations, and has none of the recursive expressions that they were."""
     for found in _withs(tree):

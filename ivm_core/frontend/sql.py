@@ -52,7 +52,7 @@ from ivm_core.operators.sql import text_of
 from ivm_core.plan.nodes import CLOCKS, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ivm_core.frontend.unnamed import Given
     from ivm_core.model.schema import Schema
@@ -150,6 +150,12 @@ def parse_view(
         judge(text, reads, given)
     plan = _Planner(catalog, known, where, Questions(ask, reads)).plan(tree)
     return ParsedView(plan, tuple(sorted(plan.relations - set(CLOCKS))))
+
+
+def refuse_unknown_relations(sql: str, relations: Iterable[str], where: str) -> None:
+    """`UnknownName`, with line and column, for what is no relation and stands where one does."""
+    known = {folded(name): name for name in relations}
+    _tables(parse_statement(sql, where), known, where, Positions(sql))
 
 
 class _Planner:

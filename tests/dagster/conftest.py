@@ -42,8 +42,9 @@ VIEWS = {
 def write_pipeline(folder: Path, declaration: str, views: dict[str, str]) -> Path:
     (folder / "views").mkdir(parents=True, exist_ok=True)
     (folder / "pipeline.yaml").write_text(declaration)
-    for name, sql in views.items():
-        (folder / "views" / f"{name}.sql").write_text(sql)
+    for name, text in views.items():
+        file = name if name.endswith(".dl") else f"{name}.sql"
+        (folder / "views" / file).write_text(text)
     return folder
 
 

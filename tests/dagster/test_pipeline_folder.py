@@ -102,7 +102,7 @@ def test_a_wrong_declaration_names_file_and_key(
         (
             {"a": "SELECT customer FROM b", "b": "SELECT customer FROM a"},
             IvmError,
-            ["a.sql", "a reads b reads a"],
+            ["a.sql", "the columns of a, b can't be told"],
         ),
         ({}, IvmError, ["no views"]),
     ],

@@ -27,6 +27,7 @@ from tideview.resources.pipeline_spec import (
     Pipeline,
     PipelineSpec,
     Problem,
+    Recursion,
     Retention,
     Schedules,
     Source,
@@ -65,6 +66,7 @@ schedules:
   timezone: Europe/Lisbon
 sensor: {every: 30s, running: false}
 retention: {ticks: 1000, days: 30}
+recursion: {max_iterations: 500}
 spark:
   cores: 4
   memory: 2g
@@ -111,6 +113,7 @@ def test_every_key_becomes_a_field(full: PipelineSpec, tmp_path: Path) -> None:
     assert full.schedules == Schedules("*/15 * * * *", "0 2 * * *", "@weekly", "Europe/Lisbon")
     assert (full.sensor.every, full.sensor.running) == (timedelta(seconds=30), False)
     assert full.retention == Retention(1000, 30)
+    assert full.recursion == Recursion(500, 50_000_000)
     assert (full.spark.cores, full.spark.memory) == (4, "2g")
     assert full.spark.settings == {"spark.sql.shuffle.partitions": "4"}
     assert full.checks.run == ("replay_equality", "expectations")
@@ -171,6 +174,7 @@ def test_the_same_is_said_in_python(full: PipelineSpec, tmp_path: Path) -> None:
         lambda: Source("sales", "id INT", delta_table="x", dedup=True),
         lambda: View("a", "SELECT 1", require="speed"),
         lambda: Pipeline("a b", [], []),
+        lambda: Recursion(max_rows=0),
         lambda: Pipeline("p", [], [View("a", "SELECT x FROM nowhere")]),
     ):
         with pytest.raises(IvmError):
@@ -186,6 +190,7 @@ def test_the_same_is_said_in_python(full: PipelineSpec, tmp_path: Path) -> None:
         ("sensor:\n  every: 5", 10, ["sensor.every", "a duration such as 30s", "5 found"]),
         ("sensor: {evry: 5s}", 9, ["'evry' is not a key", "did you mean every?"]),
         ("retention: {ticks: 0}", 9, ["a number of ticks from 1 on", "0 found"]),
+        ("recursion: {max_rows: 0}", 9, ["a number of rows from 1 on", "0 found"]),
         ("spark: {connect: auto, master: local}", 9, ["keep one of them"]),
         ("spark: {settings: {a: 1}}", 9, ["spark.settings.a", "put it in quotes"]),
         ("spark: {remote: http://host}", 9, ["sc://host:15002"]),
@@ -225,6 +230,8 @@ def test_anchors_that_unfold_are_counted() -> None:
     [
         ("require: speed", ["line 2", "'speed' is none of: incremental"]),
         ("freshness: 5 minutes", ["line 2", "freshness"]),
+        ("columns: customer TEXT", ["line 2", "key columns", "TEXT"]),
+        ("columns: customer STRING, total INT", ["reads neither itself nor others"]),
         ("freshness: {fail_after: 1h, warn_after: 2h}", ["line 2", "warn earlier"]),
         ("automation: {on_cron: '* * *'}", ["line 2", "automation.on_cron"]),
         ("expectations: [{type: expect_miracles}]", ["line 2", "there is no expectation"]),
@@ -286,8 +293,8 @@ def test_what_is_right_is_used_and_the_rest_is_told(tmp_path: Path) -> None:
     assert "pipeline.yaml, line 10, key sources.gone.delta_table" in told["gone"]
     for name, words in {
         "no_sql": "line 2",
-        "round": "round reads trip reads round",
-        "trip": "it reads round, which can't be used",
+        "round": "the columns of round, trip can't be told: every branch is recursive",
+        "trip": "it and round read each other in a circle, and round can't be used",
         "over_gone": "it reads gone, which can't be used",
         "over_no_sql": "it reads no_sql, which can't be used",
         "open_ended": "---*/ is missing",
@@ -322,6 +329,8 @@ def test_the_published_schema_is_one_and_means_what_we_check() -> None:
         {"checks": {"shards": True}},
         {"retention": {"days": 0}},
         {"retention": {"days": 0.5}},
+        {"recursion": {"max_iterations": 1.5}},
+        {"recursion": {"max_levels": 5}},
         {"tags": {"a b": "x"}},
         {"tags": {"a": "x y"}},
         {"owners": ["team:"]},

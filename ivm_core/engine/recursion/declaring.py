@@ -9,17 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
-from ivm_core.compile.monotone import refuse_other_uses
+from ivm_core.compile.monotone import refuse_mixed, refuse_other_uses
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.requiring import refuse_unless
-from ivm_core.frontend.recursion import circles, recursive_queries, relations_named
+from ivm_core.frontend.recursion import (
+    circles,
+    recursive_queries,
+    relations_named,
+    without_reads,
+)
 from ivm_core.frontend.sql import parse_statement
-from ivm_core.model.errors import Unsupported, UserError
+from ivm_core.model.errors import UserError
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.operators.sql import text_of
-from ivm_core.plan.recursion import BAG, Limits
+from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -98,7 +101,7 @@ def draft_component(engine: Engine, component: Component) -> None:
         if program.rules is not None:
             rules[name] = program.rules
         refuse_unless(component.require.get(name, ""), program, engine.catalog.schemas())
-    _refuse_mixed(rules)
+    refuse_mixed(rules)
     refuse_other_uses(rules)
 
 
@@ -132,7 +135,7 @@ def _inferred(
     """The columns of the branches that read no view of unknown columns; None where all do."""
     unknown = {each.casefold() for each in component.names if each not in known}
     tree = parse_statement(component.texts[name], f"view {name}")
-    kept = _without(tree, unknown)
+    kept = without_reads(tree, unknown)
     if kept is None:
         return None
     schemas = {**engine.catalog.schemas(), **known}
@@ -156,30 +159,6 @@ def _renamed(schema: Schema, columns: tuple[str, ...], name: str) -> Schema:
     return Schema(tuple(replace(each, name=column) for each, column in named))
 
 
-def _without(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
-    """The query without the branches of unions that read certain views; None for nothing left."""
-    while relations_named(tree) & unknown:
-        for union in tree.find_all(exp.Union):
-            sides = [
-                side for side in (union.left, union.right) if not relations_named(side) & unknown
-            ]
-            if len(sides) == 1:
-                kept = sides[0].copy()
-                outer, inner = union.args.get("with_"), kept.args.get("with_")
-                if outer is not None:
-                    # what the union could name, each of its branches could
-                    own = [] if inner is None else inner.expressions
-                    kept.set("with_", exp.With(expressions=[*outer.expressions, *own]))
-                if union is tree:
-                    tree = kept
-                else:
-                    union.replace(kept)
-                break
-        else:
-            return None
-    return tree
-
-
 def _widened(
     engine: Engine, component: Component, name: str, known: Mapping[str, Schema]
 ) -> Schema | None:
@@ -194,19 +173,6 @@ def _widened(
     found = engine.analyser(name).original(sql, {each: schemas[each] for each in reads})
     same = [each.type for each in found] == [each.type for each in known[name]]
     return None if same else _renamed(found, tuple(known[name].names), name)
-
-
-def _refuse_mixed(rules: Mapping[str, Rules]) -> None:
-    bags = [name for name, each in rules.items() if each.fold == BAG]
-    if bags and len(bags) < len(rules):
-        others = ", ".join(name for name in rules if name not in bags)
-        raise Unsupported(
-            f"UNION ALL, or a plain SELECT, in the recursion of {others}",
-            position=f"view {bags[0]}",
-            reason="rows of the others are there or not, however often they are derived; how often "
-            "rows of this one are there would depend on the order of iterations",
-            rewrite="write UNION instead of UNION ALL, SELECT DISTINCT instead of SELECT",
-        )
 
 
 def draft_inner(
