@@ -69,7 +69,13 @@ def roll_out(
     }
     others = [name for name in changed if name not in needed]
     rollout.notes += [f"view {name} keeps its stored definition until it is run" for name in others]
-    altered = [view for name, view in changed.items() if name in needed]
+    wanted = set(changed) & set(needed)
+    # those of a circle change together, and one that was none is named as one of it
+    altered = [
+        view
+        for view in pipeline.views
+        if view.name in there and not wanted.isdisjoint((view.name, *view.circle))
+    ]
     if altered and pipeline.changed_views == "alter":
         # what the altered views read has to be there before, what reads them is registered after
         _register(pipeline, flow, without=changed)
@@ -97,7 +103,9 @@ def _is_changed(flow: IncrementalFlow, view: ViewSpec) -> bool:
     declared = declared_columns([view]).get(view.name)
     if declared is None:
         return False
-    return parse_schema(declared).ddl != flow.view_columns(view.name).ddl
+    stored = flow.view_columns(view.name)
+    columns = [(each.name, each.type) for each in parse_schema(declared)]
+    return columns != [(each.name, each.type) for each in stored]
 
 
 def _added(

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from tideview.resources.inbox import Inbox
     from tideview.resources.pipeline_spec import Pipeline
 
-THROUGH = "SELECT x AS n FROM edge WHERE x = 1 UNION SELECT n FROM later"
+NEAR = "SELECT n FROM even UNION SELECT n FROM odd"
+THROUGH = """
+    SELECT x AS n FROM edge WHERE x = 1
+    UNION SELECT n FROM later
+    UNION SELECT n FROM near WHERE n = 1
+"""
 LATER = "-- require: incremental\nSELECT DISTINCT e.y AS n FROM odd o JOIN edge e ON o.n = e.x"
 FROM_TWO = PROGRAM.replace("edge(x, y).", "edge(x, y), x > 1.") + (
     ".decl back(x: number)\nback(x) :- path(x, x).\n"
@@ -34,7 +39,7 @@ FROM_TWO = PROGRAM.replace("edge(x, y).", "edge(x, y), x > 1.") + (
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
-    return load_pipeline(write_pipeline(tmp_path / "till", DECLARATION, VIEWS))
+    return load_pipeline(write_pipeline(tmp_path / "till", DECLARATION, {**VIEWS, "near": NEAR}))
 
 
 @pytest.fixture
@@ -104,7 +109,7 @@ def test_a_circle_is_altered_whole(
     changed = {"even": THROUGH, "later": LATER, "walks.dl": FROM_TWO}
     now = load_pipeline(write_pipeline(pipeline.folder, DECLARATION, changed))
     assert {view.circle for view in now.views if view.circle} == {
-        ("even", "later", "odd"),
+        ("even", "later", "near", "odd"),
         ("reach",),
         ("path",),
     }
@@ -117,6 +122,7 @@ def test_a_circle_is_altered_whole(
     found = rows_of(now, flows, spark)
     assert (found["even"], found["odd"]) == sides(facts)
     assert found["later"] == [row for row in found["even"] if row != (1,)]
+    assert found["near"] == sorted({*found["even"], *found["odd"]})
     batch = run(FROM_TWO, {"edge": facts}, spark)
     assert batch["back"]
     assert all(found[name] == sorted(batch[name]) for name in batch)
