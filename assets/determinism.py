@@ -63,7 +63,7 @@ def _replayed(asked: Asked, tick: int) -> Replay:
     if tick not in asked.replays:
         newest = asked.frontier.tick
         ticks = [view.tick for view in asked.frontier.views.values()]
-        first = min(each for each in ticks if newest - each < REPEATED_TICKS)
+        first = min(each for each in ticks if each and newest - each < REPEATED_TICKS)
         found = asked.flow.replay(first, newest, hydrated=True, scattered=True)
         asked.replays |= dict.fromkeys(range(first, newest + 1), found)
     return asked.replays[tick]
