@@ -266,3 +266,30 @@ def test_ticks_give_what_spark_and_batch_mode_give(
         assert flow._engine.catalog.limits("odd").iterations == 77
     with store.open(more, spark) as flow:
         assert flow._engine.catalog.limits("odd").rows == 88
+
+
+def test_a_view_that_a_program_reads_has_the_types_that_it_says(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = (
+        ".decl busy(x: number, n: number)\n.decl most(x: number)\nmost(x) :- busy(x, n), n > 1."
+    )
+    views = {"busy": "SELECT x, COUNT(*) AS n FROM edge GROUP BY x", "most.dl": program}
+    folder = write_pipeline(tmp_path / "till", DECLARATION, views)
+    store = FlowStore(path=str(tmp_path / "store"))
+    pipeline = load_pipeline(folder)
+    edges = store.inboxes(pipeline)["edge"]
+    edges.make()
+    edges.append([(1, 1, 2), (2, 1, 3), (3, 2, 3)])
+    with store.open(pipeline, spark) as flow:
+        flow.tick()
+        assert [tuple(row) for row in flow.snapshot("most").collect()] == [(1,)]
+    write_pipeline(folder, DECLARATION, {"most.dl": program.replace("n: number", "n: int32")})
+    told = "n is BIGINT there, and INT (int32) here"
+    assert main(["check", str(folder)]) == 1
+    assert told in capsys.readouterr().out
+    other = FlowStore(path=str(tmp_path / "other"))
+    with pytest.raises(DatalogError) as refused, other.open(load_pipeline(folder), spark):
+        pass
+    assert told in str(refused.value)
+    assert f"{folder / 'views' / 'most.dl'}, line 1" in str(refused.value)
