@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.names import quote
 from ivm_core.operators.arrow_types import to_spark
 
@@ -55,7 +56,7 @@ class Recompute:
 
     def answer(self, sql: str) -> pa.Table:
         """What Spark gives for any text over the views and sources."""
-        return self._session.sql(sql).toArrow()
+        return with_nullable_fields(self._session.sql(sql)).toArrow()  # pyspark can't bring others
 
 
 def bound_to(sql: str, at: datetime | None) -> str:
