@@ -87,7 +87,8 @@ def _value(tree: exp.Expr, rows: pa.Table) -> Values:
         return pc.or_kleene(_truth(tree.left, rows), _truth(tree.right, rows))
     if isinstance(tree, exp.Not):
         return pc.invert(_truth(tree.this, rows))
-    if isinstance(tree, exp.Is) and isinstance(tree.expression, exp.Null):
+    is_plain = not tree.args.get("negate")
+    if isinstance(tree, exp.Is) and isinstance(tree.expression, exp.Null) and is_plain:
         return pc.is_null(_value(tree.this, rows))
     raise OnlySpark
 

@@ -38,6 +38,9 @@ _COMPARED: dict[type[exp.Expr], Any] = {
     exp.GT: pc.greater,
     exp.GTE: pc.greater_equal,
 }
+NEGATED = "negate"
+_UNDERSTOOD = {"this", "expression", "expressions", NEGATED}
+"""What a comparison may be made of; with anything else (an escape, a quantifier) it is another."""
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT,
     exp.LTE: exp.GTE,
@@ -80,6 +83,8 @@ def _weaker(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> exp.Ex
 
 def _is_sayable(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> bool:
     """Whether one comparison means to Arrow what it means to Spark."""
+    if any(value and name not in _UNDERSTOOD for name, value in tree.args.items()):
+        return False
     if isinstance(tree, exp.Not):
         inner = tree.this.unnest()
         return isinstance(inner, exp.In | exp.Like | exp.Is) and _is_sayable(inner, type_of)
@@ -91,9 +96,7 @@ def _is_sayable(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> bo
         return of is not None and of.kind == "STRING" and _text(pattern) is not None
     if isinstance(tree, exp.In):
         of = _type(tree.this, type_of)
-        others = set(tree.args) - {"this", "expressions"}
-        plain = not any(tree.args.get(each) for each in others)
-        return plain and of is not None and all(_fits(each, of) for each in tree.expressions)
+        return of is not None and all(_fits(each, of) for each in tree.expressions)
     if not isinstance(tree, exp.Binary) or type(tree) not in _COMPARED:
         return False
     left, right = _type(tree.left, type_of), _type(tree.right, type_of)
@@ -115,10 +118,13 @@ def _mask(tree: exp.Expr, table: pa.Table) -> Any:
         return found
     if isinstance(tree, exp.Not):
         return pc.invert(_mask(tree.this, table))
-    if isinstance(tree, exp.Is):
-        return pc.is_null(table[tree.this.unnest().name])
-    if isinstance(tree, exp.Like):
-        return pc.match_like(table[tree.this.unnest().name], _text(tree.expression.unnest()))
+    if isinstance(tree, exp.Is | exp.Like):
+        column = table[tree.this.unnest().name]
+        if isinstance(tree, exp.Is):
+            found = pc.is_null(column)
+        else:
+            found = pc.match_like(column, _text(tree.expression.unnest()))
+        return pc.invert(found) if tree.args.get(NEGATED) else found
     if isinstance(tree, exp.In):
         column = table[tree.this.unnest().name]
         values = pa.array([_value(each, column.type) for each in tree.expressions], column.type)

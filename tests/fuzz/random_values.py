@@ -73,6 +73,10 @@ RAISING = (
 """For some rows only, so that a story also has ticks that succeed."""
 
 
+LIKES = ("{0} LIKE 'a%'", "{0} NOT LIKE 'a%'", "{0} NOT LIKE '%b'", "{0} NOT ILIKE '_'")
+"""The negation is a part of these, for those who read the statement."""
+
+
 class ValueMaker:
     """Makes values over the columns of a scope, the same ones for the same seed."""
 
@@ -136,11 +140,12 @@ class ValueMaker:
         if choice < 0.2:
             return self._test("({0}) IS NOT NULL" if self.chance(0.75) else "({0}) IS NULL", value)
         if choice < 0.35 and not kind.startswith("ARRAY"):
-            return self._test("{0} IN ({1}, {2})", value, self.literal(kind), self.literal(kind))
+            shape = self.random.choice(("{0} IN ({1}, {2})", "{0} NOT IN ({1}, {2})"))
+            return self._test(shape, value, self.literal(kind), self.literal(kind))
         if choice < 0.45:
             return self._test("({0}) <=> ({1})", value, self.value(columns, kind, 0))
         if choice < 0.55 and kind == "STRING":
-            return self._test("{0} LIKE 'a%'", value)
+            return self._test(self.random.choice(LIKES), value)
         if choice < 0.55 and kind == "ARRAY<INT>":
             return self._test("array_contains({0}, {1})", value, self.value(columns, "INT", 0))
         other = self.value(columns, kind, 0) if choice < 0.75 else self.literal(kind)

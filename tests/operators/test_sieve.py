@@ -71,6 +71,9 @@ SAID = [
     "s LIKE '%b'",
     "s LIKE 'a_b'",
     "NOT s LIKE '%a%'",
+    "s NOT LIKE '%a%'",
+    "s NOT LIKE 'a_b' AND i IS NOT NULL",
+    "i NOT IN (1, 2) AND s NOT IN ('a', 'ä')",
     "(i = 1 AND s = 'a') OR (i = 2 AND d = e)",
 ]
 PARTLY = ["i = 1 AND x > 3", "(i = 1 AND x > 3) OR (i = 2 AND upper(s) = 'A')", "m < 24 AND m < x"]
@@ -86,6 +89,9 @@ NOTHING = [
     "m < 1e3",
     "s = 2",
     "s LIKE 'a\\\\%'",
+    "s NOT ILIKE 'A'",
+    "s LIKE ANY ('a%', 'b')",
+    "s LIKE 'a!_b' ESCAPE '!'",
     "d < '1996'",
     "d < current_date()",
     "i IN (1, NULL)",

@@ -165,3 +165,31 @@ DELETE FROM a VALUES (1, 2);
 INSERT INTO a VALUES (2, 2);
 DELETE FROM b VALUES (2, 2);
 INSERT INTO b VALUES (3, 1), (1, NULL);
+
+-- case: rows that a condition takes away reach nothing, and all others do
+CREATE SOURCE t (id INT, k INT, s STRING, n DECIMAL(8,2), d DATE) PRIMARY KEY (id);
+CREATE SOURCE u (k INT, y STRING);
+CREATE VIEW like_it AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.s LIKE '%a%b%';
+CREATE VIEW not_like AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.s NOT LIKE '%a%b%';
+CREATE VIEW not_like_left AS SELECT u.y, COUNT(t.id) AS n FROM u LEFT JOIN t ON t.k = u.k AND t.s NOT LIKE 'a%' GROUP BY u.y;
+CREATE VIEW unlike_case AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.s NOT ILIKE 'A%' AND u.y NOT LIKE '_z';
+CREATE VIEW among AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.id NOT IN (2, 3) AND t.s IN ('ab', 'x', 'é');
+CREATE VIEW outside AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.n NOT BETWEEN 1 AND 2.5;
+CREATE VIEW known AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.s IS NOT NULL AND t.d IS NULL;
+CREATE VIEW opposite AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE NOT (t.n > 1 OR t.s = 'ab');
+CREATE VIEW different AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.s IS DISTINCT FROM 'ab' AND t.d <> DATE'2024-02-29';
+CREATE VIEW either AS SELECT t.id, u.y FROM t JOIN u ON t.k = u.k WHERE t.s NOT LIKE 'a_' OR t.n = 2.50;
+-- tick: rows
+INSERT INTO t VALUES (1, 1, 'ab', 1.00, '2024-02-29'), (2, 1, 'acb', 2.50, NULL), (3, 2, NULL, NULL, NULL), (4, 2, 'x', 9.00, '2024-03-01');
+INSERT INTO u VALUES (1, 'az'), (2, 'b'), (2, NULL);
+-- tick: only what is filtered changes
+INSERT INTO t VALUES (5, 1, 'é', 0.10, NULL), (6, 2, 'b', 2.00, '2023-01-01'), (7, 1, 'ba', NULL, NULL);
+-- tick: rows come to pass and cease to
+UPSERT INTO t VALUES (1, 2, 'x', 3.00, NULL), (4, 1, 'aab', 1.50, '2024-02-29'), (3, 2, 'ab', 2.50, '2025-01-01');
+-- tick: both sides
+INSERT INTO u VALUES (1, 'zz'), (3, 'c');
+INSERT INTO t VALUES (8, 3, 'A%b', 2.51, NULL);
+DELETE KEYS FROM t VALUES (6);
+-- tick: and away
+DELETE FROM u VALUES (2, NULL), (1, 'az');
+DELETE KEYS FROM t VALUES (1), (7);
