@@ -49,8 +49,7 @@ class ProgramFlow:
 
     def rules_of(self, relation: str, most: int = 5) -> str:
         """The rules that derive a relation, as they are written."""
-        clauses = self.program.clauses.get(relation, ())
-        texts = list(dict.fromkeys(each.clause.rule.text for each in clauses))
+        texts = self.program.rules_of(relation)
         more = [f"and {len(texts) - most} more"] if len(texts) > most else []
         return "\n".join([*texts[:most], *more])
 

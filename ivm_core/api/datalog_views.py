@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from ivm_core.api.expected_columns import ExpectedColumns
 from ivm_core.api.outline import ViewText
 from ivm_core.api.view_file import apart, read_text
-from ivm_core.frontend.datalog.parsing import parse_program
 from ivm_core.frontend.datalog.program import checked_program
 from ivm_core.frontend.datalog.queries import source_names
 from ivm_core.frontend.datalog.tables import queries_over_tables
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ivm_core.api.documents import Document
-    from ivm_core.frontend.datalog.program import Program
 
 _DECLARED = re.compile(r"\.decl\s+(\w+)")
 
@@ -78,24 +76,26 @@ def derived_relations(text: str, where: str) -> tuple[Derived, ...]:
         raise type(error)(error.construct, place, error.reason, error.rewrite) from error
     if not program.clauses:
         raise DatalogError("the program derives nothing", where, "write a rule")
-    places = {each.name: each.place for each in parse_program(text).declarations}
-    inputs = {
-        source.casefold(): ExpectedColumns(
-            source,
-            program.relations[name].schema,
-            program.relations[name].text,
-            f"{where}, {places[name]}",
+    inputs = {}
+    for name, source in source_names(program).items():
+        declared = program.relations[name]
+        inputs[source.casefold()] = ExpectedColumns(
+            source, declared.schema, declared.text, f"{where}, {declared.place}"
         )
-        for name, source in source_names(program).items()
-    }
     found = []
     for name, query in queries_over_tables(program).items():
         expects = tuple(inputs[read] for read in sorted(relations_named(query) & set(inputs)))
-        columns = program.relations[name].schema.ddl
+        relation = program.relations[name]
         view = ViewText(
-            name, text_of(query), where, columns=columns, is_derived=True, expects=expects
+            name,
+            text_of(query),
+            where,
+            columns=relation.schema.ddl,
+            is_derived=True,
+            expects=expects,
         )
-        found.append(Derived(view, _rules(program, name), f"{where}, {places[name]}"))
+        rules = "\n".join(program.rules_of(name))
+        found.append(Derived(view, rules, f"{where}, {relation.place}"))
     return tuple(found)
 
 
@@ -119,8 +119,3 @@ def declared_names(file: Path) -> list[str]:
         return _DECLARED.findall(read_text(file))
     except UserError:
         return []
-
-
-def _rules(program: Program, relation: str) -> str:
-    texts = dict.fromkeys(each.clause.rule.text for each in program.clauses[relation])
-    return "\n".join(texts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ivm_core.model.errors import DatalogError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ivm_core.model.schema import Schema
 
@@ -70,3 +70,16 @@ class ExpectedColumns:
             fix=fix,
             rule=self.declared,
         )
+
+
+def check_expected(
+    expects: Iterable[ExpectedColumns],
+    circle: Iterable[str],
+    typed: Mapping[str, Schema],
+    untyped: Mapping[str, Schema],
+) -> None:
+    """Check all that is said of relations outside of the circle that says it; as `check`."""
+    own = {name.casefold() for name in circle}
+    for each in expects:
+        if each.relation.casefold() not in own:
+            each.check(typed, untyped)

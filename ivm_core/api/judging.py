@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ivm_core.api.expected_columns import check_expected
 from ivm_core.api.outline import is_circle, reading_order, views_in
 from ivm_core.api.recursive_outline import blamed
 from ivm_core.engine.core import Engine
@@ -153,10 +154,8 @@ class Judge:
         """A name that is taken, and relations that aren't what the text takes them for."""
         catalog = self._engine.catalog
         catalog.refuse_taken(text.name)
-        tied = {name.casefold() for name in circle}
-        for each in text.expects:
-            if each.relation.casefold() not in tied:
-                each.check(catalog.schemas(), {})
+        if text.expects:
+            check_expected(text.expects, circle, catalog.schemas(), {})
 
     @staticmethod
     def _explained(text: ViewText, found: Explanation) -> Judgement:

@@ -10,9 +10,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.api.recursive_outline import part_of, parts_of_circle, untyped
-from ivm_core.frontend.recursion import relations_named
-from ivm_core.frontend.sql import parse_statement
+from ivm_core.api.expected_columns import check_expected
+from ivm_core.api.recursive_outline import mentioned, part_of, parts_of_circle, untyped
 from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import parse_schema
@@ -91,9 +90,7 @@ def outline_group(
     """One view, or those of a circle, over relations whose columns the catalog has."""
     texts = {name: views[name] for name in group}
     for text in texts.values():
-        for each in text.expects:
-            if each.relation.casefold() not in {name.casefold() for name in group}:
-                each.check(sources, catalog)
+        check_expected(text.expects, group, sources, catalog)
     if is_circle(group, views):
         parts, circle = parts_of_circle(texts, catalog), group
     else:
@@ -153,24 +150,6 @@ def check_names(sources: Mapping[str, Schema], views: Mapping[str, ViewText]) ->
 def reading_order(views: Mapping[str, ViewText]) -> list[tuple[str, ...]]:
     """Names of the views, inputs first, those together that read each other in a circle."""
     spelled = {name.casefold(): name for name in views}
-    reads = {name: views_in(text, spelled) for name, text in views.items()}
-    group_of = {name: group for group in components(reads) for name in group}
-    ordered: dict[tuple[str, ...], None] = {}
-
-    def visit(group: tuple[str, ...]) -> None:
-        if group not in ordered:
-            for read in sorted({read for name in group for read in reads[name]} - set(group)):
-                visit(group_of[read])
-            ordered[group] = None
-
-    for name in views:
-        visit(group_of[name])
-    return list(ordered)
-
-
-def reading_groups(views: Mapping[str, ViewText]) -> list[tuple[str, ...]]:
-    """The same groups; among those that don't read each other the given order stays."""
-    spelled = {name.casefold(): name for name in views}
     return components({name: views_in(text, spelled) for name, text in views.items()})
 
 
@@ -182,5 +161,5 @@ def is_circle(group: tuple[str, ...], views: Mapping[str, ViewText]) -> bool:
 
 def views_in(text: ViewText, spelled: Mapping[str, str]) -> list[str]:
     """Views whose names stand where tables do, unless a CTE of the query has that name."""
-    named = relations_named(parse_statement(text.sql, text.where))
+    named = mentioned(text.sql, text.where).relations
     return sorted(spelled[name] for name in named & set(spelled))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -18,7 +19,12 @@ from ivm_core.compile.recursion import recursive, with_declared_columns
 from ivm_core.compile.rules import optimise
 from ivm_core.compile.type_book import TypeBook
 from ivm_core.frontend.positions import Positions
-from ivm_core.frontend.recursion import circles, recursive_queries, without_reads
+from ivm_core.frontend.recursion import (
+    circles,
+    recursive_queries,
+    relations_named,
+    without_reads,
+)
 from ivm_core.frontend.sql import parse_statement, parse_view, refuse_unknown_relations
 from ivm_core.model.errors import Refusal, UnknownName, UserError
 from ivm_core.model.schema import Field, Schema, parse_schema
@@ -46,6 +52,23 @@ class Part:
     """What it means, in words of its own: equal for texts that differ only in form."""
 
 
+@dataclass(frozen=True)
+class Mentioned:
+    """What can be seen in a text before it is known what its names mean."""
+
+    relations: frozenset[str]
+    """Names that stand where relations do, in lower case."""
+    circles: tuple[tuple[str, ...], ...]
+    """Expressions of its WITH RECURSIVE that read each other."""
+
+
+@lru_cache(maxsize=512)
+def mentioned(sql: str, where: str) -> Mentioned:
+    """Look at a text; it is asked for several times while many views are put in order."""
+    tree = parse_statement(sql, where)
+    return Mentioned(frozenset(relations_named(tree)), tuple(circles(tree)))
+
+
 def untyped(columns: Iterable[str]) -> Schema:
     """Columns whose types aren't known; parsing a query doesn't look at them."""
     return Schema(tuple(Field(column, STRING) for column in columns))
@@ -53,15 +76,16 @@ def untyped(columns: Iterable[str]) -> Schema:
 
 def part_of(text: ViewText, catalog: Mapping[str, Schema]) -> Part:
     """A view that doesn't read itself; expressions of its WITH RECURSIVE may."""
-    groups = circles(parse_statement(text.sql, text.where))
+    groups = mentioned(text.sql, text.where).circles
     if not groups:
         parsed = parse_view(text.sql, catalog, text.where)
-        return _part(parsed.plan, parsed.plan.columns, parsed.reads, catalog)
+        plan = optimise(parsed.plan, catalog)
+        return _part(plan, parsed.plan.columns, parsed.reads)
     refuse_unknown_relations(text.sql, catalog, text.where)
     inner, parts = _recursive_expressions(text, groups, catalog)
     known = {**catalog, **{name: untyped(each.columns) for name, each in parts.items()}}
     parsed = parse_view(text.sql, known, text.where, recursions=inner)
-    outer = _part(parsed.plan, parsed.plan.columns, parsed.reads, known)
+    outer = _part(optimise(parsed.plan, known), parsed.plan.columns, parsed.reads)
     reads = {read for each in (outer, *parts.values()) for read in each.reads} - set(parts)
     means = " | ".join([outer.means, *(f"{name}: {each.means}" for name, each in parts.items())])
     return Part(outer.columns, tuple(sorted(reads)), means)
@@ -85,7 +109,7 @@ def blamed(error: Exception, places: Mapping[str, str]) -> str:
 
 
 def _recursive_expressions(
-    text: ViewText, groups: list[tuple[str, ...]], catalog: Mapping[str, Schema]
+    text: ViewText, groups: Iterable[tuple[str, ...]], catalog: Mapping[str, Schema]
 ) -> tuple[dict[str, str], dict[str, Part]]:
     """By expression the relation that it stands for, and what each of these is."""
     names = {name: f"{text.name}.{name}" for group in groups for name in group}
@@ -163,7 +187,7 @@ def _parts(
             plan = optimise(parsed.plan, catalog)
             own = with_declared_columns(plan, catalog[name], catalog, _Untyped())
             rules[name] = recursive(name, own, tuple(texts), catalog, _untyped_columns).rules
-            parts[name] = _part(parsed.plan, columns, parsed.reads, catalog)
+            parts[name] = _part(plan, columns, parsed.reads)
         refuse_mixed(rules)
         refuse_other_uses(rules)
     except Refusal as refusal:
@@ -176,11 +200,9 @@ def _parts(
     return parts
 
 
-def _part(
-    plan: Node, columns: tuple[str, ...], reads: tuple[str, ...], catalog: Mapping[str, Schema]
-) -> Part:
-    means = f"{meaning(optimise(plan, catalog))} as {', '.join(columns)}"
-    return Part(columns, reads, means)
+def _part(plan: Node, columns: tuple[str, ...], reads: tuple[str, ...]) -> Part:
+    """From a plan that is optimised."""
+    return Part(columns, reads, f"{meaning(plan)} as {', '.join(columns)}")
 
 
 class _Untyped(TypeBook):

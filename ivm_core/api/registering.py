@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ivm_core.api.arguments import column_lists
-from ivm_core.api.outline import ViewText, is_circle, reading_groups
+from ivm_core.api.outline import ViewText, is_circle, reading_order
 from ivm_core.engine.declaring import declare_views
 from ivm_core.engine.recursion.declaring import Component
 from ivm_core.engine.recursion.limiting import set_limits
@@ -28,7 +28,7 @@ def register_views(
 ) -> list[str]:
     """Declare views, all of them or none; returns those that have no rows yet."""
     texts, required = checked_views(views, require)
-    groups = reading_groups(texts)
+    groups = reading_order(texts)
     declared = column_lists(schemas, texts)
     circles = [
         Component(

@@ -18,7 +18,7 @@ from dagster import DagsterInstance
 from tests.dagster.browser import Browser, chromium
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
 from tests.dagster.running import Run
-from tests.dagster.test_ui import free_port, wait_until
+from tests.dagster.serving import free_port, wait_until
 from tideview.assets import tideview_definitions
 from tideview.resources.flow_store import STORE_VARIABLE
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +18,10 @@ import psutil
 import pytest
 
 from tests.dagster.browser import Browser, chromium
+from tests.dagster.serving import free_port, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 RUNS = "{runsOrError {... on Runs {results {runId status tags {key value}}}}}"
@@ -31,7 +30,6 @@ CHECKS = """{assetNodes {assetKey {path} assetChecksOrError {... on AssetChecks 
 CANCEL = """mutation Cancel($run: String!) {terminateRun(runId: $run, terminatePolicy: SAFE_TERMINATE)
   {__typename}}"""
 DIALOG = "[class*=dialog i]"
-PATIENCE = 1200.0
 
 
 @pytest.fixture
@@ -140,18 +138,6 @@ def replays(port: int, *statuses: str) -> list[dict[str, Any]]:
     return [r for r in runs(port, *statuses) if keys & {tag["key"] for tag in r["tags"]}]
 
 
-def wait_until(is_so: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        time.sleep(2)
-        try:
-            if is_so():
-                return
-        except OSError:
-            continue  # it is not up yet
-    pytest.fail(f"waited too long for {what}")
-
-
 def ask(port: int, query: str, **variables: str) -> Any:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/graphql",
@@ -160,9 +146,3 @@ def ask(port: int, query: str, **variables: str) -> Any:
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)["data"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -71,6 +71,11 @@ class Program:
         """By relation and place of the column: the aggregate that the heads have there."""
         return {name: _aggregated(each) for name, each in self.clauses.items()}
 
+    def rules_of(self, relation: str) -> list[str]:
+        """The rules that derive a relation, as they are written; none for an input."""
+        clauses = self.clauses.get(relation, ())
+        return list(dict.fromkeys(each.clause.rule.text for each in clauses))
+
     def explain(self) -> str:
         """The strata for people, with the rules of each."""
         lines = []
@@ -80,10 +85,7 @@ class Program:
         for number, stratum in enumerate(self.strata, 1):
             kind = ", recursive" if stratum.is_recursive else ""
             lines.append(f"stratum {number}{kind}: {', '.join(stratum.relations)}")
-            rules: dict[str, int] = {}
-            for name in stratum.relations:
-                for each in self.clauses[name]:
-                    rules[each.clause.rule.text] = rules.get(each.clause.rule.text, 0) + 1
+            rules = dict.fromkeys(t for name in stratum.relations for t in self.rules_of(name))
             lines.extend(f"  {text}" for text in list(rules)[:SHOWN])
             if len(rules) > SHOWN:
                 lines.append(f"  and {len(rules) - SHOWN} more")

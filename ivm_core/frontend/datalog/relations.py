@@ -56,6 +56,8 @@ class Relation:
     name: str
     columns: tuple[Column, ...]
     text: str
+    place: Place
+    """Where it is declared."""
 
     @property
     def schema(self) -> Schema:
@@ -146,7 +148,7 @@ def _relation(declaration: Declaration, types: Mapping[str, tuple[Kind, Scalar]]
             what, fix = getattr(error, "what", ""), getattr(error, "fix", "")
             raise _wrong(declaration, what, fix, place) from error
         columns[name.casefold()] = Column(name, *types[kind])
-    return Relation(declaration.name, tuple(columns.values()), declaration.text)
+    return Relation(declaration.name, tuple(columns.values()), declaration.text, declaration.place)
 
 
 def _wrong(
