@@ -42,10 +42,14 @@ def register_views(
     ]
     ordered = {name: views[name] for group in groups for name in group}
     declare_views(engine, ordered, required, circles)
+    stored = [engine.catalog.view_name(name) for name in views]
     recursive = [name for each in circles for name in each.names]
+    recursive += [
+        inner for name in stored for inner in engine.history.views[name].recursions.values()
+    ]
     set_limits(engine, recursive, limits.iterations, limits.rows)
     states = engine.history.states
-    return [name for name in views if not states[engine.catalog.view_name(name)].upto]
+    return [name for name, view in zip(views, stored, strict=True) if not states[view].upto]
 
 
 def checked_views(

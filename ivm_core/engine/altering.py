@@ -29,7 +29,7 @@ from ivm_core.model.schema import parse_schema
 from ivm_core.plan.recursion import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ivm_core.engine.core import Engine
     from ivm_core.engine.definitions import ViewDefinition
@@ -153,7 +153,9 @@ class _Plan:
             recursions = same_inner(engine, view, text)
         has_same_inner = recursions is not None
         if recursions is None:
-            recursions = draft_inner(engine, view, text)
+            inner = stored.recursions.values() if stored is not None else ()
+            limits = self._limits_of(self._history.views[name] for name in inner)
+            recursions = draft_inner(engine, view, text, limits=limits)
             self.nexts |= {name: self._catalog.definition(name) for name in recursions.values()}
         free = self._history.free_folder(view, for_shadow=stored is not None)
         drafted = self._catalog.draft(
@@ -195,8 +197,6 @@ class _Plan:
         was = {each.component for each in stored.values()}
         if len(was) == 1 and set(group) == set(*was):
             group = next(iter(was))
-        kept = [Limits(*each.limits) for each in stored.values() if each.limits]
-        kept = kept or [self._limits]
         columns = {
             name: each.schema
             for name, each in stored.items()
@@ -208,7 +208,7 @@ class _Plan:
                 {name: self._text(name) for name in group},
                 {name: self._required(name) for name in group},
                 columns | {name: ddl for name, ddl in self._schemas.items() if name in group},
-                Limits(max(each.iterations for each in kept), max(each.rows for each in kept)),
+                self._limits_of(stored.values()),
             ),
         )
         programs = {name: self._catalog.program(name) for name in group}
@@ -227,6 +227,11 @@ class _Plan:
             return
         for name in group:
             self._come(self._catalog.definition(name))
+
+    def _limits_of(self, views: Iterable[ViewDefinition]) -> Limits:
+        """What of these goes farthest, they all go; what was given, where none is recursive."""
+        kept = [Limits(*each.limits) for each in views if each.limits] or [self._limits]
+        return Limits(max(each.iterations for each in kept), max(each.rows for each in kept))
 
     def _come(self, drafted: ViewDefinition) -> None:
         """Take a next definition; its rows go on where those of the view are, if they can."""

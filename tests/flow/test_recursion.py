@@ -240,6 +240,28 @@ def test_a_recursion_that_goes_too_far_fails_whole(flow: IncrementalFlow) -> Non
     assert rows(flow, "tc") == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
 
 
+def test_a_recursion_inside_of_a_view_has_the_limits_of_its_call(flow: IncrementalFlow) -> None:
+    flow.register_source("edge", "x BIGINT, y BIGINT")
+    inside = "WITH RECURSIVE tc AS (" + CLOSURE + ") SELECT x, y{} FROM tc"
+    flow.register_views({"reach": inside.format("")}, max_iterations=5)
+    chain = [(1, 2), (2, 3), (3, 4), (4, 5)]
+    flow.tick("edge", DeltaBatch.inserts(chain))
+    more = DeltaBatch.inserts([(5, 6), (6, 7), (7, 8), (0, 1)])
+    with pytest.raises(RecursionLimit, match="5 iterations are not enough"):
+        flow.tick("edge", more)
+    flow.alter_view(
+        "reach", "WITH RECURSIVE tc AS (" + CLOSURE + " WHERE t.x >= 0) SELECT * FROM tc"
+    )
+    with pytest.raises(RecursionLimit, match="5 iterations are not enough"):
+        flow.tick("edge", more)
+    flow.alter_view("reach", inside.format(""))
+    flow.register_views({"reach": inside.format("")}, max_iterations=100)
+    flow.tick("edge", more)
+    assert rows(flow, "reach") == [(x, y) for x in range(9) for y in range(x + 1, 9)]
+    with pytest.raises(RecursionLimit, match="derives more than 3 rows"):
+        flow.register_views({"up": inside.format(" + 1 AS y")}, max_rows=3, hydrate=True)
+
+
 REFUSED = [
     (
         {

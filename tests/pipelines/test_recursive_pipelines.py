@@ -266,6 +266,7 @@ def test_ticks_give_what_spark_and_batch_mode_give(
         assert flow._engine.catalog.limits("odd").iterations == 77
     with store.open(more, spark) as flow:
         assert flow._engine.catalog.limits("odd").rows == 88
+        assert flow._engine.catalog.limits("hops.r").rows == 88
 
 
 def test_a_view_that_a_program_reads_has_the_types_that_it_says(

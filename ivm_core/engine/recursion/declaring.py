@@ -176,11 +176,16 @@ def _widened(
 
 
 def draft_inner(
-    engine: Engine, view: str, sql: str, known: Iterable[str] | None = None
+    engine: Engine,
+    view: str,
+    sql: str,
+    known: Iterable[str] | None = None,
+    limits: Limits | None = None,
 ) -> dict[str, str]:
     """Draft the recursive common table expressions of a view's text as views inside of it.
 
     Gives back which expression has become which view: new ones, or those `known` in their order.
+    They go as far as the usual limits where none are given.
     """
     where = f"view {view}"
     tree = parse_statement(sql, where)
@@ -197,7 +202,7 @@ def draft_inner(
                 {name: query.sql for name, query in own.items()},
                 {},
                 {},
-                Limits(),
+                limits or Limits(),
                 {name: query.columns for name, query in own.items() if query.columns},
                 view,
             ),
