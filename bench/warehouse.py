@@ -16,6 +16,7 @@ from tideview import pipelines
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
 FIRST_DAY = (date(2024, 1, 1) - date(1970, 1, 1)).days
@@ -24,6 +25,8 @@ PRODUCTS = 500
 LINES = 3
 LEVELS = ("stg_", "fct_", "mart_")
 LINES_TABLE = "raw_order_lines"
+STATES = np.array(["O", "S", "S", "S", "C"])
+AT_MOST = 5
 
 
 class Warehouse:
@@ -33,6 +36,8 @@ class Warehouse:
         """Three lines an order, one customer to twenty orders."""
         self.orders = orders
         self._customers = max(10, orders // 20)
+        lines = np.arange(orders * LINES) * 7_368_787 % (orders * LINES)
+        self._to_change = lines[_states(lines // LINES) != "C"]
         self._changed = 0
         self._pipeline = load_pipeline(Path(pipelines.__file__).parent / "warehouse")
         self._types = {
@@ -51,7 +56,6 @@ class Warehouse:
         customers, products = np.arange(1, self._customers + 1), np.arange(1, PRODUCTS + 1)
         orders = np.arange(self.orders)
         lines = np.arange(self.orders * LINES)
-        states = np.array(["O", "S", "S", "S", "C"])
         return {
             "raw_customers": self._table(
                 "raw_customers", _codes("C-", customers), _codes(" Customer ", customers),
@@ -64,9 +68,9 @@ class Warehouse:
             "raw_orders": self._table(
                 "raw_orders", orders, self._customer(orders),
                 (FIRST_DAY + orders * DAYS // self.orders).astype(np.int32),
-                states[below(orders, 3, len(states))],
+                _states(orders),
             ),
-            LINES_TABLE: self._lines(lines, 1 + below(lines, 4, 5)),
+            LINES_TABLE: self._lines(lines, 1 + below(lines, 4, AT_MOST)),
             "raw_payments": self._table(
                 "raw_payments", orders, orders, 100 + below(orders, 5, 50_000),
                 (FIRST_DAY + orders * DAYS // self.orders).astype(np.int32),
@@ -82,11 +86,15 @@ class Warehouse:
         return flow
 
     def change(self, rows: int) -> dict[str, DeltaBatch]:
-        """More or less is ordered by so many lines, scattered over all orders."""
-        steps = np.arange(self._changed, self._changed + rows)
+        """More is ordered by so many lines, scattered over all orders that were not cancelled.
+
+        No line is changed twice, and each to another quantity: every change reaches a mart.
+        """
+        lines = self._to_change[self._changed : self._changed + rows]
+        if len(lines) < rows:
+            raise ValueError(f"all {len(self._to_change)} lines were changed: take more orders")
         self._changed += rows
-        lines = steps * 7_368_787 % (self.orders * LINES)
-        quantities = 1 + below(steps, 6, 9)
+        quantities = 1 + AT_MOST + below(lines, 6, 9)
         return {LINES_TABLE: DeltaBatch.upserts(self._lines(lines, quantities))}
 
     def refresh(self, spark: SparkSession, raw: Path, target: Path) -> None:
@@ -117,6 +125,10 @@ class Warehouse:
         types = self._types[name]
         arrays = [pa.array(each).cast(kind.type) for each, kind in zip(columns, types, strict=True)]
         return pa.table(arrays, schema=types)
+
+
+def _states(orders: Numbers) -> NDArray[np.str_]:
+    return STATES[below(orders, 3, len(STATES))]
 
 
 def _codes(prefix: str, numbers: Numbers) -> list[str]:
