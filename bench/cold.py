@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -80,21 +81,25 @@ def run(folder: Path, plan: Plan) -> Section:
 
 def _timed(sample: Samples, program: str, target: Path, jars: str, *, keep: bool) -> object:
     root = str(Path(__file__).resolve().parents[1])
-    started = perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(target), json.dumps(ROWS), jars],
-        cwd=target.parent,
-        env={**os.environ, "PYTHONPATH": root},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    elapsed = perf_counter() - started
-    rest, errors = process.communicate()
-    if said != "done" or process.returncode:
-        raise RuntimeError(f"the process ended with {process.returncode}: {errors[-1000:]}")
+    with TemporaryFile("w+") as errors:
+        started = perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(target), json.dumps(ROWS), jars],
+            cwd=target.parent,
+            env={**os.environ, "PYTHONPATH": root},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        assert process.stdout is not None
+        with process, process.stdout as said:
+            first = said.readline().strip()
+            elapsed = perf_counter() - started
+            found = said.read()
+        if first != "done" or process.returncode:
+            errors.seek(0)
+            told = errors.read()[-1000:]
+            raise RuntimeError(f"the process ended with {process.returncode}: {told}")
     if keep:
         sample.seconds.append(elapsed)
-    return json.loads(rest.splitlines()[-1])
+    return json.loads(found)
