@@ -22,6 +22,8 @@ from ivm_core.engine.high_gear import HighGearRun
 from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.offending import RowFails
 from ivm_core.engine.readings import Readings
+from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.engine.two_gears import FoldedBySparkRun, is_chain
 from ivm_core.engine.whole import ASKED_FOR, WholeRun
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
@@ -227,6 +229,12 @@ class ViewEvaluation:
         why_whole = readings.why_whole(HIGH)
         if why_whole:
             return self._run(WholeRun(self, stage, dirty)), why_whole
+        if not (self.hydrates or readings.why_not_low()) and FoldedBySparkRun.is_for(stage, dirty):
+            try:
+                return self._run(FoldedBySparkRun(self, stage, dirty)), reason
+            except TooLarge as large:
+                reason = str(large)
+                self._beyond_low[stage.stage.relation] = reason
         return self._run(HighGearRun(self, stage, dirty)), reason
 
     def _cost(self, run: StageRun, readings: Readings, ms: float) -> Cost:
@@ -243,8 +251,8 @@ class ViewEvaluation:
         return run
 
     def _why_high(self, stage: StageProgram, dirty: frozenset[str]) -> str:
-        total = 0
-        for name in stage.stage.body.relations:
+        total, body = 0, stage.stage.body
+        for name in body.relations:
             if name in self.inlined:
                 if self.inlined[name].is_stored:
                     return f"{name} is in files"
@@ -252,7 +260,9 @@ class ViewEvaluation:
                 total += self._rows_now(name)
             elif name in dirty:
                 change = self.change(name)
-                if change is not None and change.table is None:
+                if change is not None and (
+                    change.table is None or (change.count > LOCAL_ROWS and is_chain(body))
+                ):
                     return f"{change.count} changes of {name}"
         return f"{total} rows to read" if total > HYDRATED_LOCALLY else ""
 

@@ -77,6 +77,9 @@ class HighGearRun(StageRun):
         ]
         return FrameRows(frames[0].unionAll(frames[1]))
 
+    def _bound_change(self, change: Change) -> Rows:
+        return change.for_spark
+
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:

@@ -8,7 +8,7 @@ produced, with what a reader has missed in earlier ticks.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
@@ -55,6 +55,13 @@ class Change:
     deletions: int
     net: int
     """Sum of the weights."""
+    files: StoredRows | None = None
+    """The same rows as they are stored, where they are many and on the driver too."""
+
+    @property
+    def for_spark(self) -> Rows:
+        """The rows from where Spark has them soonest."""
+        return self.files or self.rows
 
     @property
     def table(self) -> pa.Table | None:
@@ -270,8 +277,10 @@ class TickRelations:
             part = schema.select(read)
             table = change.table.select([*read, WEIGHT])
             if read and 0 < change.deletions < change.count:
-                table = net(table, part)
-            found = local_change(table, part)
+                found = local_change(net(table, part), part)
+            else:
+                rows = LocalRows(table, weighted(part))
+                found = replace(change, rows=rows)
             self._narrowed[name] = (change, found)
         return found
 
@@ -371,6 +380,11 @@ class TickRelations:
             rows = self._followed_at(name, upto)
         else:
             change = table.whole_change(since, upto)
+            if change.rows_added > LOCAL_ROWS and (uris := table.added_uris(change)):
+                self.ways[name] = table.way(change)
+                frame = self.gears.read(StoredRows(uris, schema))
+                rows = FrameRows(_with_weight(frame, schema))
+                return Change(rows, change.rows_added, 0, change.rows_added)
             found = table.change_rows(change)
             self.ways[name] = f"{found.way}" + (f": {found.reason}" if found.reason else "")
             rows = found.rows

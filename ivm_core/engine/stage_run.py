@@ -303,7 +303,7 @@ class StageRun(ABC):
                 change = self.view.change(name)
                 if change is None:
                     raise InternalError(f"{name} has no change to bind")
-                reads[bound_name(name, Form.DELTA)] = change.rows
+                reads[bound_name(name, Form.DELTA)] = self._bound_change(change)
         old = [name for name in old if name not in self.view.inlined]
         if self.view.hydrates:
             for name in old:
@@ -314,6 +314,10 @@ class StageRun(ABC):
             if self._inlined_name(name) in names:
                 reads.update(self.view.inlined[name].reads)
         return reads
+
+    def _bound_change(self, change: Change) -> Rows:
+        """The rows of a change as this gear reads them."""
+        return change.rows
 
     def _inlined_name(self, relation: str) -> str:
         return bound_name(relation, Form.OLD if self.view.hydrates else Form.DELTA)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
@@ -13,7 +13,7 @@ from ivm_core.engine.evaluation import spark_message
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.ingest import netted_changes
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.engine.relations import Change, local_change
+from ivm_core.engine.relations import LOCAL_ROWS, Change, local_change
 from ivm_core.model.errors import BatchError, CorruptStore
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from ivm_core.model.digest import Digest
     from ivm_core.operators.bound_batch import BoundBatch
     from ivm_core.store.trace import Trace
+
+LARGE_BYTES = 8 << 20
+"""From here on Spark writes a frame that nothing has to be checked of; less goes by the driver."""
+UNKNOWN_BYTES = 1 << 50
+"""Spark's word for a size that it doesn't know is larger."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,14 @@ class Staging:
         change = local_change(table, source.schema)
         if change is None:
             return None
-        self._waiting.append((trace, table))
+        if change.count > LOCAL_ROWS:
+            self.has_written = True
+            trace.append(table, self._tick, self._epoch)
+            files = trace.files(Committed({self._tick: self._epoch}), self._tick, self._tick - 1)
+            uris = tuple(file.uri for file in files)
+            change = replace(change, files=StoredRows(uris, ticked(weighted(source.schema))))
+        else:
+            self._waiting.append((trace, table))
         return Staged(change, digest_of(table, source.schema))
 
     def _stage_frame(
@@ -128,7 +140,10 @@ class Staging:
     ) -> tuple[bool, Staged | None]:
         """Let Spark write a frame of insertions; False where the driver has to check rows."""
         gears = self._gears()
-        if batch.frame is None or trace.rows_estimate(self._history.committed):
+        holds_rows = trace.rows_estimate(self._history.committed) > 0
+        if batch.frame is None or (
+            holds_rows and (source.primary_key or not _is_known_large(batch.frame))
+        ):
             return False, None
         schema = weighted(source.schema)
         target = trace.spark_target(self._tick, self._epoch)
@@ -177,10 +192,17 @@ def _moved(frame: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
         session.catalog.dropGlobalTempView(name)
 
 
+def _is_known_large(frame: DataFrame) -> bool:
+    """Whether Spark knows, without running anything, that a frame has many bytes."""
+    plan = getattr(frame, "_jdf", None)  # there is none over Connect
+    if plan is None:
+        return False
+    size = int(plan.queryExecution().optimizedPlan().stats().sizeInBytes())
+    return LARGE_BYTES < size < UNKNOWN_BYTES
+
+
 def _collected(batch: BoundBatch) -> BoundBatch:
     """The batch with its frame's rows on the driver."""
-    from dataclasses import replace
-
     if batch.frame is None:
         return batch
     wanted = arrow_schema(weighted(batch.schema))

@@ -1,6 +1,7 @@
 """`window(ts, …)` and `session_window(ts, …)`: rows in windows of time.
 
-    window            each row in every window that its time lies in: a generator, so linear
+    window            each row in every window that its time lies in: a projection, or a generator
+                      where windows overlap, so linear
     session_window    rows of a group with no gap between them: window functions over the group
 
 A row without a time lies in no window.
@@ -40,19 +41,20 @@ MICROSECONDS = {
 }
 PART = re.compile(r"(-?\d+)\s+([a-z]+?)s?(?=\s|$)")
 AS_INTERVAL = "MAKE_DT_INTERVAL(0, 0, 0, CAST(:micros AS DECIMAL(18, 0)) / 1000000)"
-STARTS = f"""
-    FILTER(
-        TRANSFORM(
-            SEQUENCE(0, :last),
-            i -> NAMED_STRUCT(
-                'start', :at - {AS_INTERVAL.replace(":micros", ":behind + i * :slide")},
-                'end', :at - {AS_INTERVAL.replace(":micros", ":behind + i * :slide - :length")}
-            )
-        ),
-        e -> e.end > :at
-    )
-"""
-BEHIND = "PMOD(UNIX_MICROS(CAST(:at AS TIMESTAMP)) - :offset, :slide)"
+KINDS = {"timestamp": "TIMESTAMP", "date": "TIMESTAMP", "string": "TIMESTAMP"}
+KINDS |= {"timestamp_ntz": "TIMESTAMP_NTZ"}
+"""What a time of each type is cast to before it is put in windows."""
+NUMBER = "UNIX_MICROS(CAST(:at AS TIMESTAMP))"
+BEHIND = f"PMOD({NUMBER} - :offset, :slide)"
+TIMES = {
+    # Spark's own arithmetic on numbers, where it is known of which type the times are
+    "TIMESTAMP": f"TIMESTAMP_MICROS({NUMBER} - :behind + :further)",
+    "TIMESTAMP_NTZ": f"CAST(TIMESTAMP_MICROS({NUMBER} - :behind + :further) AS TIMESTAMP_NTZ)",
+    # of the type of the time itself, for many times the cost
+    "": f":at - {AS_INTERVAL.replace(':micros', ':behind - (:further)')}",
+}
+WRITTEN_OUT = 16
+"""Overlapping windows up to which each is an expression of its own, which Spark compiles."""
 
 
 def with_window_columns(tree: exp.Expr) -> exp.Expr:
@@ -81,16 +83,16 @@ def with_window_columns(tree: exp.Expr) -> exp.Expr:
 
 
 def with_times(tree: exp.Expr, questions: Questions) -> exp.Expr:
-    """The query with the texts that windows are asked for cast to times, as Spark does it."""
+    """The query with what windows are asked for cast to times, as Spark does it."""
     for call in list(tree.find_all(exp.Anonymous)):
         select = call.find_ancestor(exp.Select)
         if select is None or not is_time_window(call) or not call.expressions:
             continue
         at, *spans = call.expressions
         found = questions.about([at], select)
-        if found and found[0][1].startswith("string"):
-            time = exp.cast(at.copy(), "TIMESTAMP", dialect="spark")
-            call.set("expressions", [time, *spans])
+        kind = KINDS.get(found[0][1].split()[0]) if found else None
+        if kind is not None:
+            call.set("expressions", [exp.cast(at.copy(), kind, dialect="spark"), *spans])
     return tree
 
 
@@ -133,12 +135,33 @@ def _in_windows(node: Node, call: exp.Expr, name: str, where: str) -> Node:
     offset = _micros(spans[2], call, where) if len(spans) > 2 else 0
     if length <= 0 or slide <= 0:
         raise _refusal(call, where, "its length is not positive")
+    at_once = -(-length // slide)
     behind = formula(BEHIND, at=at, offset=offset, slide=slide)
-    last = -(-length // slide) - 1
-    windows = formula(STARTS, at=at, behind=behind, last=last, slide=slide, length=length)
-    return Generate(
-        node, scalar_of(exp.Anonymous(this="EXPLODE", expressions=[windows])), False, (name,)
-    )
+    there = Filter(node, scalar_of(at.copy().is_(exp.null()).not_()))
+
+    time = TIMES[_kind(at)]
+    one = f"NAMED_STRUCT('start', {time}, 'end', {time.replace(':further', ':further + :length')})"
+    parts = {"at": at, "behind": behind, "length": length}
+    if at_once == 1:
+        window = scalar_of(formula(one, further=0, **parts))
+        return Project(there, (*unchanged(node.columns), (name, window)))
+    if at_once <= WRITTEN_OUT:
+        each = [formula(one, further=-number * slide, **parts) for number in range(at_once)]
+        windows: exp.Expr = exp.Anonymous(this="ARRAY", expressions=each)
+    else:
+        every = f"TRANSFORM(SEQUENCE(0, :last), i -> {one.replace(':further', '(-i * :slide)')})"
+        windows = formula(every, last=at_once - 1, slide=slide, **parts)
+    within = formula(":window.end > :at", window=column_tree(name), at=at)
+    called = exp.Anonymous(this="EXPLODE", expressions=[windows])
+    return Filter(Generate(there, scalar_of(called), False, (name,)), scalar_of(within))
+
+
+def _kind(at: exp.Expr) -> str:
+    """The type of a time that was cast to it; none where it isn't known."""
+    if not isinstance(at, exp.Cast):
+        return ""
+    kind = at.to.sql(dialect="spark").upper()
+    return kind if kind in TIMES else ""
 
 
 def _in_sessions(node: Node, call: exp.Expr, keys: list[exp.Expr], name: str, where: str) -> Node:

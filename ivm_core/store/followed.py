@@ -107,6 +107,21 @@ class FollowedTable(TableVersions):
                 return replace(self._file_difference(change, driver_bytes), reason=why)
             return SourceDelta(None, way, f"deltalake can't read it: {error}")
 
+    def added_uris(self, change: Change) -> tuple[str, ...]:
+        """The files of a range that only adds, if they are plain Parquet with all columns in them.
+
+        Those that were rewritten since, or lie elsewhere, are none.
+        """
+        is_plain = self.way(change) == "added files" and not self.needs_scan(change.until)
+        if not is_plain or self.opened(change.until).metadata().partition_columns:
+            return ()
+        if any(file.removed_at or file.rows < 0 or "://" in file.path for file in change.added):
+            return ()
+        if not all(self.location.exists(file.path) for file in change.added):
+            return ()
+        root = self.location.uri.rstrip("/")
+        return tuple(f"{root}/{file.path}" for file in change.added)
+
     def way(self, change: Change) -> Way:
         """How the range is read as deltas."""
         if change.kind == "insert_only" and not change.deletion_vectors:

@@ -19,7 +19,7 @@ from ivm_core import (
 )
 from ivm_core.api.status import read_status
 from ivm_core.cli.main import main
-from ivm_core.engine import core
+from ivm_core.engine import core, relations
 from ivm_core.store import followed_retention
 from tests.flow.shop import assert_exact, rows
 
@@ -410,6 +410,44 @@ def test_a_large_table_is_hydrated_and_followed(flow: IncrementalFlow, table: Ta
     assert flow.tick().views["n"].rows_out == 2
     table.run("DELETE FROM $t WHERE id = 70000")
     flow.tick()
+    assert_exact(flow)
+
+
+def test_many_added_rows_stay_with_spark(
+    flow: IncrementalFlow, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relations, "LOCAL_ROWS", 3)
+    table = Table(spark, tmp_path / "a [1] {b} *?").run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta",
+        "INSERT INTO $t VALUES (0, 'a', 1)",
+    )
+    follow(flow, table)
+    flow.register_view("ids", "SELECT id FROM events WHERE x IS NULL OR x > 2")
+    flow.register_view("pairs", "SELECT a.id, b.id AS other FROM events a JOIN events b USING (k)")
+    flow.tick()
+    folded = "delta, insert-only, folded in high gear (5 changes of events)"
+    table.run("INSERT INTO $t SELECT id, 'k' || id % 2, id FROM RANGE(1, 6)")
+    summary = flow.tick()
+    assert seen(summary) == (5, "added files")
+    assert folded in summary.views["n"].ways.values()
+    table.run(
+        "ALTER TABLE $t ADD COLUMN more INT",
+        "INSERT INTO $t SELECT id, NULL, id, id FROM RANGE(6, 8)",
+        "INSERT INTO $t SELECT 9, 'a', NULL, 9 FROM RANGE(4)",  # four rows that are equal
+    )
+    assert seen(flow.tick()) == (6, "added files")
+    assert rows(flow.snapshot("n")) == [
+        ("a", 5, 1),
+        ("k0", 2, 4),
+        ("k1", 3, 5),
+        (None, 2, 7),
+    ]
+    assert_exact(flow)
+    assert flow.replay().equal
+    table.run("INSERT INTO $t SELECT id, 'z', id, 0 FROM RANGE(20, 30)", "OPTIMIZE $t")
+    assert seen(flow.tick()) == (10, "added files")  # whose files were rewritten
+    table.run("DELETE FROM $t WHERE id % 2 = 0", "INSERT INTO $t VALUES (4, 'k0', 8, 0)")
+    assert seen(flow.tick())[1] == "snapshot difference"
     assert_exact(flow)
 
 

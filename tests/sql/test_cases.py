@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ivm_core.engine import evaluation, relations, staging
 from ivm_core.engine.evaluation import ViewEvaluation
+from ivm_core.engine.two_gears import FoldedBySparkRun
 from tests.sql.case_format import read_cases
 from tests.sql.runner import run_case
 
@@ -32,6 +34,8 @@ CASES = [
 GONE = [case for case in CASES if str(case.id).startswith("rows_that_are_gone")]
 SHARE = 14
 HIGH_SHARE = 60
+FOLDED = ("aggregate", "group", "min_max", "distinct", "time_windows", "nested")
+FOLDS = [case for case in CASES if any(word in str(case.id) for word in FOLDED)]
 TODAY = date.today().toordinal()
 SAMPLE = CASES[TODAY % SHARE :: SHARE]
 HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + CASES[TODAY % HIGH_SHARE :: HIGH_SHARE]
@@ -40,6 +44,14 @@ HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + CASES[TODAY % HIGH_SHARE :: HIGH
 @pytest.fixture
 def high_gear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ViewEvaluation, "_why_high", lambda *_: "the test wants it")
+    monkeypatch.setattr(FoldedBySparkRun, "is_for", lambda *_: False)
+
+
+@pytest.fixture
+def large_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change is one that is stored before it is used, and folded by Spark where it can be."""
+    for module in (evaluation, relations, staging):
+        monkeypatch.setattr(module, "LOCAL_ROWS", 0)
 
 
 @pytest.mark.parametrize("case", SAMPLE)
@@ -51,6 +63,19 @@ def test_case(case: Case, tmp_path: Path, spark: SparkSession) -> None:
 @pytest.mark.parametrize("case", HIGH_SAMPLE)
 def test_some_cases_in_the_high_gear(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark, thorough=False)
+
+
+@pytest.mark.usefixtures("large_changes")
+@pytest.mark.parametrize("case", FOLDS[TODAY % len(FOLDS) :][:2])
+def test_some_cases_with_large_changes(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark, thorough=False)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("large_changes")
+@pytest.mark.parametrize("case", FOLDS)
+def test_all_cases_with_large_changes(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark)
 
 
 @pytest.mark.nightly

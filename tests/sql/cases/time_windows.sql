@@ -37,3 +37,19 @@ INSERT INTO e VALUES ('a', '2021-01-01 00:00:00', 1), ('a', '2021-01-01 00:04:30
 -- tick: a bridge between sessions, and one that goes
 INSERT INTO e VALUES ('a', '2021-01-01 00:07:00', 6);
 DELETE FROM e VALUES ('b', '2021-01-01 00:01:00', 4);
+
+-- case: windows over days and over times without a zone, and many windows at once
+CREATE SOURCE e (id INT, day DATE, at TIMESTAMP_NTZ, ts TIMESTAMP) PRIMARY KEY (id);
+CREATE VIEW weekly AS SELECT window.start AS s, window.end AS f, COUNT(*) AS n FROM e GROUP BY window(day, '7 days');
+CREATE VIEW of_days AS SELECT window, COUNT(*) AS n FROM e GROUP BY window(day, '3 days', '1 day', '5 hours');
+CREATE VIEW hourly AS SELECT window, COUNT(*) AS n FROM e GROUP BY window(at, '1 hour');
+CREATE VIEW sliding AS SELECT window.start AS s, window.end AS f, MIN(id) AS i FROM e GROUP BY window(at, '1 hour', '25 minutes', '3 minutes');
+CREATE VIEW many AS SELECT window.start AS s, COUNT(*) AS n FROM e GROUP BY window(ts, '30 minutes', '1 minute');
+CREATE VIEW many_local AS SELECT window.start AS s, COUNT(*) AS n FROM e GROUP BY window(at, '40 seconds', '1500 milliseconds');
+CREATE VIEW worked_out AS SELECT window.start AS s, COUNT(*) AS n FROM e GROUP BY window(coalesce(ts, timestamp'2024-01-01 00:00:00'), '1 minute');
+CREATE VIEW nested AS SELECT w.start AS s, SUM(n) AS n FROM (SELECT window(window_time(window), '1 day') AS w, n FROM (SELECT window, COUNT(*) AS n FROM e GROUP BY window(ts, '1 hour')) AS hours) AS days GROUP BY w;
+-- tick: some rows, one without times, one before 1970
+INSERT INTO e VALUES (1, '2024-03-01', '2024-03-01 10:00:00', '2024-03-01 10:00:00'), (2, '2024-03-02', '2024-03-01 10:59:59.999999', '2024-03-01 10:00:59.999999'), (3, '2024-03-09', '2024-03-31 02:30:00', '2024-03-31 02:30:00'), (4, NULL, NULL, NULL), (5, '1969-12-30', '1969-12-31 23:58:00', '1969-12-31 23:58:00');
+-- tick: late rows, one that moves, one that goes
+UPSERT INTO e VALUES (2, '2024-02-29', '2024-03-01 11:00:00', '2024-03-01 10:30:00'), (4, '2024-03-01', '2024-03-01 09:59:59', NULL), (6, '2024-03-03', NULL, '2024-03-01 10:00:00');
+DELETE KEYS FROM e VALUES (5);

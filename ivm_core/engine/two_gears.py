@@ -1,0 +1,78 @@
+"""Both gears in one stage: Spark folds a large change to groups, which go on on the driver if few.
+
+A stream of millions of events that is counted by minute changes some thousand groups. Folding the
+events is work for all of Spark; bringing the groups up to date is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.dataset as ds
+
+from ivm_core.engine.costs import HIGH
+from ivm_core.engine.fetching import TooLarge
+from ivm_core.engine.gears import LocalRows
+from ivm_core.engine.low_gear import LowGearRun
+from ivm_core.engine.offending import naming_the_culprit
+from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.plan.nodes import Kept
+from ivm_core.plan.partitioned import Partitioned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.compile.program import StageProgram
+    from ivm_core.engine.gears import Rows
+    from ivm_core.engine.relations import Change
+    from ivm_core.engine.stage_run import Statement
+    from ivm_core.operators.aggregate import AggregateStatements
+    from ivm_core.plan.nodes import Node
+    from ivm_core.store.trace import Trace
+
+
+def is_chain(body: Node) -> bool:
+    """Whether a change goes through one node after the other: there is nothing to look up."""
+    return all(len(node.inputs) < 2 for node in body.walk())
+
+
+class FoldedBySparkRun(LowGearRun):
+    """A large change of one relation, folded in the high gear; `TooLarge` for many groups."""
+
+    gear = "folded in high gear"
+    cost_way = HIGH
+    _folded_into: Trace | None = None
+
+    @staticmethod
+    def is_for(stage: StageProgram, dirty: frozenset[str]) -> bool:
+        """Whether the stage folds a change that it needs nothing else for."""
+        top, body = stage.stage.top, stage.stage.body
+        folds = top is not None and not isinstance(top, Kept | Partitioned)
+        return folds and body.relations == dirty and is_chain(body)
+
+    def execute(self) -> None:
+        """Run the stage's statements and store what comes out."""
+        super().execute()
+        if self._folded_into is not None:
+            self._folded_into.adopt(self.relations.tick, self.relations.epoch)
+
+    def _bound_change(self, change: Change) -> Rows:
+        return change.for_spark
+
+    def _fold(
+        self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
+    ) -> Rows | None:
+        trace, schema = self._state_trace(aggregate), aggregate.state_schema
+        tick = self.relations.tick
+        target = trace.spark_target(tick, self.relations.epoch)
+        with naming_the_culprit(self.gears, statement.text, reads):
+            written = self.gears.write(statement.text, reads, schema, target, tick)
+        if written.rows > LOCAL_ROWS:
+            raise TooLarge(f"{written.rows} groups change")
+        self._folded_into = trace
+        if not written.rows:
+            return None
+        # Spark leaves marker files beside its Parquet files: a directory, read as a data set
+        table = ds.dataset(target, format="parquet").to_table(columns=list(schema.names))
+        return LocalRows(table.cast(arrow_schema(schema)), schema)
