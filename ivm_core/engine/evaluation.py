@@ -22,6 +22,7 @@ from ivm_core.engine.high_gear import HighGearRun
 from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.offending import RowFails
 from ivm_core.engine.readings import Readings
+from ivm_core.engine.refolding import RefoldedRun, is_refoldable, refolding_run
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.engine.two_gears import FoldedBySparkRun, is_chain
 from ivm_core.engine.whole import ASKED_FOR, WholeRun
@@ -217,7 +218,7 @@ class ViewEvaluation:
         if not reason:
             why_whole = readings.why_whole(LOW)
             if why_whole:
-                return self._run(WholeRun(self, stage, dirty)), why_whole
+                return self._run_whole(stage, dirty), why_whole
             low = LowGearRun(self, stage, dirty)
             try:
                 low.execute()
@@ -228,8 +229,9 @@ class ViewEvaluation:
                 return low, ""
         why_whole = readings.why_whole(HIGH)
         if why_whole:
-            return self._run(WholeRun(self, stage, dirty)), why_whole
-        if not (self.hydrates or readings.why_not_low()) and FoldedBySparkRun.is_for(stage, dirty):
+            return self._run_whole(stage, dirty), why_whole
+        may_be_few = not (self.hydrates or readings.why_not_low())
+        if may_be_few and FoldedBySparkRun.is_for(self, stage, dirty):
             try:
                 return self._run(FoldedBySparkRun(self, stage, dirty)), reason
             except TooLarge as large:
@@ -237,8 +239,17 @@ class ViewEvaluation:
                 self._beyond_low[stage.stage.relation] = reason
         return self._run(HighGearRun(self, stage, dirty)), reason
 
+    def _run_whole(self, stage: StageProgram, dirty: frozenset[str]) -> StageRun:
+        """Work a stage out from all rows."""
+        if not is_refoldable(self, stage):
+            return self._run(WholeRun(self, stage, dirty))
+        try:
+            return self._run(refolding_run(self, stage, dirty))
+        except TooLarge:
+            return self._run(RefoldedRun(self, stage, dirty))
+
     def _cost(self, run: StageRun, readings: Readings, ms: float) -> Cost:
-        if self.hydrates and isinstance(run, HighGearRun):
+        if self.hydrates and isinstance(run, HighGearRun) and run.stage.stage.aggregate is None:
             rows = sum(self._rows_now(name) for name in run.stage.stage.body.relations)
             return Cost(WHOLE, rows, ms)
         reason = self._beyond_low.get(run.stage.stage.relation, "")

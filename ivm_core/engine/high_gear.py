@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.costs import HIGH
-from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
+from ivm_core.engine.gears import LocalRows, StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.engine.offending import naming_the_culprit
 from ivm_core.engine.relations import Change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
-from ivm_core.model.names import quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.consolidation import consolidated
 from ivm_core.operators.operator import Form
@@ -34,15 +33,8 @@ if TYPE_CHECKING:
     from ivm_core.store.trace import Trace
 
 
-class HighGearRun(StageRun):
-    """On files, for everything else."""
-
-    gear = "high gear"
-    cost_way = HIGH
-    binds_whole_state = True
-
-    def _final(self, query: exp.Query | None) -> exp.Query | None:
-        return None if query is None else consolidated(query, _types(self.stage.output))
+class OnFiles(StageRun):
+    """What reads relations and changes as they are stored."""
 
     def _unsettled(self) -> frozenset[str]:
         last = self.relations.tick if self.view.hydrates else self.view.upto
@@ -56,29 +48,27 @@ class HighGearRun(StageRun):
         columns: Mapping[str, tuple[str, ...]],
         keys: pa.Table | None,
     ) -> dict[str, Rows]:
-        return {
-            bound_name(name, Form.OLD): self.relations.stored(name, self.view.upto)
-            for name in names
-        }
+        upto = self.view.upto
+        return {bound_name(name, Form.OLD): self.relations.stored(name, upto) for name in names}
+
+    def _bound_change(self, change: Change) -> Rows:
+        return change.for_spark
+
+
+class HighGearRun(OnFiles):
+    """On files, for everything else."""
+
+    gear = "high gear"
+    cost_way = HIGH
+    binds_whole_state = True
+
+    def _final(self, query: exp.Query | None) -> exp.Query | None:
+        return None if query is None else consolidated(query, _types(self.stage.output))
 
     def _now(self, name: str) -> Rows:
         if name in self.view.inner:
             return self._inner_now(name)
-        name = self.relations.renewed.get(name, name)
-        last = self.relations.tick - 1
-        before = self.relations.stored(name, last)
-        change = self.relations.change(name, last)
-        if change is None:
-            return before
-        columns = [*self.relations.schema(name).names, "_weight"]
-        frames = [
-            self.gears.read(rows).select(*[quote(each) for each in columns])
-            for rows in (before, change.rows)
-        ]
-        return FrameRows(frames[0].unionAll(frames[1]))
-
-    def _bound_change(self, change: Change) -> Rows:
-        return change.for_spark
+        return self.relations.all_for_spark(name)
 
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.costs import LOW, WHOLE
+from ivm_core.engine.refolding import is_refoldable
 from ivm_core.plan.nodes import CLOCKS, Join, Kept
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Readings:
         """What a way reads: of the change on the driver, else from files."""
         if way == LOW:
             return self._changed
-        return self._whole if way == WHOLE else self._by_delta
+        return self._whole if way == WHOLE else self._by_delta + self._changed
 
     def why_whole(self, way: str) -> str:
         """Why all rows are cheaper than the delta by a way; else nothing."""
@@ -44,9 +45,9 @@ class Readings:
             seen = self._costs.why_whole(relation, way, self.rows(way), self._whole)
             if seen is not None:
                 return seen
-        if way == LOW or self._whole >= self._by_delta:
+        if way == LOW or self._whole >= self.rows(way):
             return ""
-        return f"{self._whole} rows to read, by delta {self._by_delta}"
+        return f"{self._whole} rows to read, by delta {self.rows(way)}"
 
     def why_not_low(self) -> str:
         """Why the driver need not try: it has met too many rows for a change like this one."""
@@ -63,14 +64,24 @@ class Readings:
         return {name: self._view.relations.row_count(name, self._view.upto) for name in names}
 
     @cached_property
+    def _rows_now(self) -> dict[str, int]:
+        came = {name: self._view.known_change(name) for name in self._rows}
+        return {
+            name: rows + max(0, change.net if (change := came[name]) else 0)
+            for name, rows in self._rows.items()
+        }
+
+    @cached_property
     def _by_delta(self) -> int:
         return _read_by_delta(self._stage.stage.body, self._rows, self._dirty)
 
     @cached_property
     def _whole(self) -> int:
         stage = self._stage.stage
+        if is_refoldable(self._view, self._stage):
+            return _scanned(stage.body, self._rows_now)
         compares_own = stage.top is None or isinstance(stage.top, Kept)
-        rows = (1 if compares_own else 2) * _scanned(stage.body, self._rows)
+        rows = (1 if compares_own else 2) * _scanned(stage.body, self._rows_now)
         if compares_own:
             rows += self._view.relations.row_count(stage.relation, self._view.upto)
         return rows

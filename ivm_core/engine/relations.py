@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.layout import Layout
     from ivm_core.model.schema import Schema
     from ivm_core.store.followed import FollowedTable
+    from ivm_core.store.followed_log import Change as SourceChange
     from ivm_core.store.limit import Limit
     from ivm_core.store.trace import Trace
 
@@ -225,6 +226,22 @@ class TickRelations:
             schema = self.history.generation(name, at).schema
         return StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=at)
 
+    def all_for_spark(self, name: str) -> Rows:
+        """Rows with this tick's change, for Spark to read."""
+        if self._is_followed(name):
+            return self.stored(name, self.tick)
+        name = self.renewed.get(name, name)
+        last = self.tick - 1
+        before, change = self.stored(name, last), self.change(name, last)
+        if change is None:
+            return before
+        columns = [*self.schema(name).names, WEIGHT]
+        frames = [
+            self.gears.read(rows).select(*[quote(each) for each in columns])
+            for rows in (before, change.for_spark)
+        ]
+        return FrameRows(frames[0].unionAll(frames[1]))
+
     @_one_at_a_time
     def now(self, name: str) -> pa.Table | None:
         """Rows with this tick's change, on the driver."""
@@ -385,6 +402,9 @@ class TickRelations:
                 frame = self.gears.read(StoredRows(uris, schema))
                 rows = FrameRows(_with_weight(frame, schema))
                 return Change(rows, change.rows_added, 0, change.rows_added)
+            if (count := table.feed_rows(change)) > LOCAL_ROWS:
+                self.ways[name] = table.way(change)
+                return self._large_feed(name, change, count)
             found = table.change_rows(change)
             self.ways[name] = f"{found.way}" + (f": {found.reason}" if found.reason else "")
             rows = found.rows
@@ -393,6 +413,16 @@ class TickRelations:
                 rows = frame.select(*[quote(n) for n in schema.names], WEIGHT).toArrow()
         wanted = arrow_schema(weighted(schema))
         return local_change(net(rows.select(wanted.names).cast(wanted), schema), schema)
+
+    def _large_feed(self, name: str, change: SourceChange, count: int) -> Change:
+        """A change data feed that stays with Spark; `count` is what it has before netting."""
+        schema = self.schema(name)
+        frame = self.followed[name].change_frame(self.gears.high, change)
+        frame = frame.select(*(quote(each) for each in schema.names), WEIGHT)
+        if change.until - change.since > 1:
+            # rows that came and went in between must not meet an expression that fails on them
+            frame = netted_frame(frame, schema)
+        return Change(FrameRows(frame), count, count, 0)
 
     def _followed_at(self, name: str, version: int) -> pa.Table:
         schema = self.schema(name)

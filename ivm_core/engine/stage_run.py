@@ -119,13 +119,10 @@ class StageRun(ABC):
             self._emit(statement, self._inputs(statement, self._reach()))
 
     def _execute_aggregate(self, aggregate: AggregateStatements) -> None:
-        body = self.stage.stage.body
-        fold = self._rendered(
-            "fold", lambda: aggregate.fold(self.form, self.lowering, self.lowering.types(body))
-        )
+        fold = self._fold_statement(aggregate)
         folded: Rows | None = None
         if fold is not None:
-            folded = self._fold(aggregate, fold, self._inputs(fold, self._reach()))
+            folded = self._fold(aggregate, fold, self._fold_inputs(aggregate, fold))
         if folded is None and (aggregate.keys or not self.view.hydrates):
             return
         if folded is None:
@@ -163,6 +160,15 @@ class StageRun(ABC):
         else:
             key = (*self._key, self.binds_whole_state, redone)
             self.view.inlined[relation] = Inlined(key, rows, reads)
+
+    def _fold_statement(self, aggregate: AggregateStatements) -> Statement | None:
+        """What gives the change of the state."""
+        types = self.lowering.types(self.stage.stage.body)
+        return self._rendered("fold", lambda: aggregate.fold(self.form, self.lowering, types))
+
+    def _fold_inputs(self, aggregate: AggregateStatements, fold: Statement) -> dict[str, Rows]:
+        """What that reads."""
+        return self._inputs(fold, self._reach())
 
     def _execute_parts(self, parts: PartitionedStatements) -> None:
         if self.view.hydrates:

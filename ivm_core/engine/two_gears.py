@@ -13,19 +13,19 @@ import pyarrow.dataset as ds
 from ivm_core.engine.costs import HIGH
 from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.gears import LocalRows
+from ivm_core.engine.high_gear import OnFiles
 from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.offending import naming_the_culprit
 from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.engine.stage_run import statements_of
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.plan.nodes import Kept
-from ivm_core.plan.partitioned import Partitioned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ivm_core.compile.program import StageProgram
+    from ivm_core.engine.evaluation import ViewEvaluation
     from ivm_core.engine.gears import Rows
-    from ivm_core.engine.relations import Change
     from ivm_core.engine.stage_run import Statement
     from ivm_core.operators.aggregate import AggregateStatements
     from ivm_core.plan.nodes import Node
@@ -37,28 +37,26 @@ def is_chain(body: Node) -> bool:
     return all(len(node.inputs) < 2 for node in body.walk())
 
 
-class FoldedBySparkRun(LowGearRun):
-    """A large change of one relation, folded in the high gear; `TooLarge` for many groups."""
+class FoldedBySparkRun(OnFiles, LowGearRun):
+    """A large change, folded in the high gear; `TooLarge` for many groups."""
 
     gear = "folded in high gear"
     cost_way = HIGH
     _folded_into: Trace | None = None
 
     @staticmethod
-    def is_for(stage: StageProgram, dirty: frozenset[str]) -> bool:
-        """Whether the stage folds a change that it needs nothing else for."""
-        top, body = stage.stage.top, stage.stage.body
-        folds = top is not None and not isinstance(top, Kept | Partitioned)
-        return folds and body.relations == dirty and is_chain(body)
+    def is_for(view: ViewEvaluation, stage: StageProgram, dirty: frozenset[str]) -> bool:
+        """Whether the stage folds a change, and the driver needs nothing else for its groups."""
+        if stage.stage.aggregate is None:
+            return False
+        # an extreme that is deleted has to be looked for in all rows of its group
+        return not statements_of(stage).is_extremal or view.is_insert_only(stage, dirty)
 
     def execute(self) -> None:
         """Run the stage's statements and store what comes out."""
         super().execute()
         if self._folded_into is not None:
             self._folded_into.adopt(self.relations.tick, self.relations.epoch)
-
-    def _bound_change(self, change: Change) -> Rows:
-        return change.for_spark
 
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]

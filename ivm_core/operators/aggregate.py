@@ -1,6 +1,7 @@
 """GROUP BY with COUNT, SUM, AVG, MIN, MAX, and the global aggregate.
 
     acc(A + ΔA) = acc(A) + acc(ΔA)                   the state, kept for every group before HAVING
+    acc(ΔA) = acc(A + ΔA) − acc(A)                   where most of A changes
     Δγ(A) = Σ over groups in ΔA:  − row(acc(A))  + row(acc(A) + acc(ΔA))
 
 The state trace is additive: a tick appends acc(ΔA), a group's state is the sum of its rows. The
@@ -201,6 +202,31 @@ class AggregateStatements:
                 totals += [named(tree, name) for name, tree in accumulator.deleted]
         query = select([*groups, *totals], query)
         return query.group_by(*[g.copy() for g in groups], copy=False) if groups else query
+
+    @property
+    def is_refoldable(self) -> bool:
+        """Whether the state before can be taken from that of all rows: it is all sums."""
+        columns = [each for accumulator in self.accumulators for each in accumulator.columns]
+        return not self.is_extremal and len(self._sums) == len(columns)
+
+    def refold(self, rendering: Rendering, types: Mapping[str, DataType]) -> exp.Query | None:
+        """acc(ΔA) = acc(A′) − acc(A), from all rows that there are now and the state before."""
+        now = self.fold(Form.NEW, rendering, types)
+        if now is None:
+            return None
+        groups = [*(each.name for each in self.keys), *(each.name for each in self._bins)]
+        sums = [ROWS, *(each.name for each in self._sums)]
+        gone = [named(exp.Neg(this=column(name)), name) for name in sums]
+        before = select(
+            [*(column(name) for name in groups), *gone], relation(state_name(self.output, Form.OLD))
+        )
+        after = select([column(name) for name in (*groups, *sums)], now)
+        totals = [named(_total(name), name) for name in sums]
+        query = select([*(column(name) for name in groups), *totals], union_all([after, before]))
+        if groups:
+            query = query.group_by(*(column(name) for name in groups), copy=False)
+        changed = [exp.NEQ(this=column(name), expression=number(0)) for name in sums]
+        return select([exp.Star()], query).where(exp.or_(*changed), copy=False)
 
     def rows(self, *, with_old: bool, with_redone: bool, only_changed: bool) -> exp.Query:
         """Δγ: the old row of every changed group with −1, the new one with +1, not yet netted.

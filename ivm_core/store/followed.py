@@ -23,7 +23,7 @@ from pyspark.sql import functions
 from ivm_core.model.errors import HistoryLost, SourceReplaced
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.store.followed_log import Change, SourceVersion, first_missing_file
+from ivm_core.store.followed_log import Change, SourceVersion, feed_rows, first_missing_file
 from ivm_core.store.table_versions import TableVersions, add_actions, with_nulls
 
 if TYPE_CHECKING:
@@ -121,6 +121,15 @@ class FollowedTable(TableVersions):
             return ()
         root = self.location.uri.rstrip("/")
         return tuple(f"{root}/{file.path}" for file in change.added)
+
+    def feed_rows(self, change: Change) -> int:
+        """Rows of the range's change data feed, not netted; 0 where that isn't known, or no way."""
+        if self.way(change) != "change data feed" or change.kind != "changed":
+            return 0
+        try:
+            return feed_rows(self.location, change)
+        except (OSError, pa.ArrowException):
+            return 0  # who reads them will say what is the matter
 
     def way(self, change: Change) -> Way:
         """How the range is read as deltas."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
+import pyarrow.parquet as pq
+
 from ivm_core.model.errors import HistoryLost
 from ivm_core.store.delta_actions import read_actions
 
@@ -130,6 +132,27 @@ def first_missing_file(location: Location, change: Change) -> str:
             if "://" not in path and not location.exists(path):
                 return path
     return ""
+
+
+def feed_rows(location: Location, change: Change) -> int:
+    """Rows of the range's change data feed, as its files say; 0 where some don't say it."""
+    total = 0
+    for version in range(change.since + 1, change.until + 1):
+        actions = list(_actions(location, version))
+        feed = [each["cdc"] for each in actions if "cdc" in each]
+        for body in feed:
+            with location.fs.open_input_file(unquote(body["path"])) as file:
+                total += pq.read_metadata(file).num_rows
+        if feed:
+            continue
+        for each in actions:
+            body = each.get("add") or each.get("remove")
+            if body is not None and body.get("dataChange", True):
+                rows = json.loads(body.get("stats") or "{}").get("numRecords")
+                if rows is None:
+                    return 0
+                total += rows
+    return total
 
 
 def _change(

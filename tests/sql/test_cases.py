@@ -15,6 +15,7 @@ import pytest
 
 from ivm_core.engine import evaluation, relations, staging
 from ivm_core.engine.evaluation import ViewEvaluation
+from ivm_core.engine.readings import Readings
 from ivm_core.engine.two_gears import FoldedBySparkRun
 from tests.sql.case_format import read_cases
 from tests.sql.runner import run_case
@@ -34,7 +35,7 @@ CASES = [
 GONE = [case for case in CASES if str(case.id).startswith("rows_that_are_gone")]
 SHARE = 14
 HIGH_SHARE = 60
-FOLDED = ("aggregate", "group", "min_max", "distinct", "time_windows", "nested")
+FOLDED = ("join", "aggregate", "group", "min_max", "distinct", "time_windows", "nested")
 FOLDS = [case for case in CASES if any(word in str(case.id) for word in FOLDED)]
 TODAY = date.today().toordinal()
 SAMPLE = CASES[TODAY % SHARE :: SHARE]
@@ -45,13 +46,23 @@ HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + CASES[TODAY % HIGH_SHARE :: HIGH
 def high_gear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ViewEvaluation, "_why_high", lambda *_: "the test wants it")
     monkeypatch.setattr(FoldedBySparkRun, "is_for", lambda *_: False)
+    monkeypatch.setattr(Readings, "why_whole", lambda *_: "")
 
 
 @pytest.fixture
 def large_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every change is one that is stored before it is used, and folded by Spark where it can be."""
+    """Every change is one that is stored before it is used, and folded by Spark where it can be.
+
+    Every other one is a change of most rows.
+    """
     for module in (evaluation, relations, staging):
         monkeypatch.setattr(module, "LOCAL_ROWS", 0)
+
+    def why_whole(readings: Readings, _way: str) -> str:
+        is_odd = readings._view.relations.tick % 2
+        return "most of it" if readings.has_choice and is_odd else ""
+
+    monkeypatch.setattr(Readings, "why_whole", why_whole)
 
 
 @pytest.mark.parametrize("case", SAMPLE)
