@@ -140,11 +140,12 @@ class Staging:
     ) -> tuple[bool, Staged | None]:
         """Let Spark write a frame of insertions; False where the driver has to check rows."""
         gears = self._gears()
-        holds_rows = trace.rows_estimate(self._history.committed) > 0
-        if batch.frame is None or (
-            holds_rows and (source.primary_key or not _is_known_large(batch.frame))
-        ):
+        if batch.frame is None:
             return False, None
+        if trace.rows_estimate(self._history.committed):
+            with _evaluating(source.name):
+                if source.primary_key or not _is_known_large(batch.frame):
+                    return False, None
         schema = weighted(source.schema)
         target = trace.spark_target(self._tick, self._epoch)
         self.has_written = True
