@@ -37,7 +37,10 @@ class OnFiles(StageRun):
     """What reads relations and changes as they are stored."""
 
     def _unsettled(self) -> frozenset[str]:
-        last = self.relations.tick if self.view.hydrates else self.view.upto
+        return self._with_gone_rows(self.relations.tick if self.view.hydrates else self.view.upto)
+
+    def _with_gone_rows(self, last: int) -> frozenset[str]:
+        """Relations whose files hold rows that are gone, up to a tick."""
         reads = self.stage.stage.body.relations
         return frozenset(name for name in reads if self.view.has_gone_rows(name, last))
 
@@ -53,6 +56,16 @@ class OnFiles(StageRun):
 
     def _bound_change(self, change: Change) -> Rows:
         return change.for_spark
+
+    def _stored(self, trace: Trace, schema: Schema) -> Rows:
+        files = trace.files(self.relations.history.committed, self.view.upto)
+        return StoredRows(tuple(file.uri for file in files), ticked(schema), at=self.view.upto)
+
+    def _write(
+        self, statement: Statement, reads: Mapping[str, Rows], schema: Schema, target: str
+    ) -> Written:
+        with naming_the_culprit(self.gears, statement.text, reads):
+            return self.gears.write(statement.text, reads, schema, target, self.relations.tick)
 
 
 class HighGearRun(OnFiles):
@@ -89,10 +102,6 @@ class HighGearRun(OnFiles):
     def _old_parts(self, parts: PartitionedStatements, reach: Reach) -> Rows:
         return self._stored(self._rows_trace(), weighted(self.stage.output))
 
-    def _stored(self, trace: Trace, schema: Schema) -> Rows:
-        files = trace.files(self.relations.history.committed, self.view.upto)
-        return StoredRows(tuple(file.uri for file in files), ticked(schema), at=self.view.upto)
-
     def _reached_keys(
         self, aggregate: AggregateStatements, folded: Rows, reads: Mapping[str, Rows]
     ) -> LocalRows | None:
@@ -110,12 +119,6 @@ class HighGearRun(OnFiles):
             frame = with_nullable_fields(self.gears.frame(statement.text, reads))
             table = frame.toArrow()
         return LocalRows(table.select(list(schema.names)).cast(arrow_schema(schema)), schema)
-
-    def _write(
-        self, statement: Statement, reads: Mapping[str, Rows], schema: Schema, target: str
-    ) -> Written:
-        with naming_the_culprit(self.gears, statement.text, reads):
-            return self.gears.write(statement.text, reads, schema, target, self.relations.tick)
 
     def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
         schema = weighted(self.stage.output)

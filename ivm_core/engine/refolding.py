@@ -11,11 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.costs import WHOLE
-from ivm_core.engine.gears import StoredRows
-from ivm_core.engine.high_gear import HighGearRun
-from ivm_core.engine.layout import ticked
+from ivm_core.engine.high_gear import HighGearRun, OnFiles
 from ivm_core.engine.relations import LOCAL_ROWS
-from ivm_core.engine.stage_run import StageRun, statements_of
+from ivm_core.engine.stage_run import statements_of
 from ivm_core.engine.two_gears import FoldedBySparkRun
 from ivm_core.operators.aggregate import state_name
 from ivm_core.operators.operator import Form
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from ivm_core.compile.program import StageProgram
     from ivm_core.engine.evaluation import ViewEvaluation
     from ivm_core.engine.gears import Rows
-    from ivm_core.engine.stage_run import Statement
+    from ivm_core.engine.stage_run import StageRun, Statement
     from ivm_core.operators.aggregate import AggregateStatements
 
 
@@ -44,7 +42,7 @@ def refolding_run(view: ViewEvaluation, stage: StageProgram, dirty: frozenset[st
     return run if run.groups_before <= LOCAL_ROWS else RefoldedRun(view, stage, dirty)
 
 
-class _Refolding(StageRun):
+class _Refolding(OnFiles):
     """What the two have in common."""
 
     cost_way = WHOLE
@@ -53,9 +51,7 @@ class _Refolding(StageRun):
         """Prepare to render the stage over all rows."""
         super().__init__(view, stage, dirty)
         self.way = "recomputed from all rows"
-        reads = stage.stage.body.relations
-        tick = self.relations.tick
-        self._gone = frozenset(name for name in reads if view.has_gone_rows(name, tick))
+        self._gone = self._with_gone_rows(self.relations.tick)
 
     @property
     def groups_before(self) -> int:
@@ -78,9 +74,7 @@ class _Refolding(StageRun):
             for name, relation in bound.items()
             if name in fold.names
         }
-        committed, upto = self.relations.history.committed, self.view.upto
-        uris = tuple(file.uri for file in self._state_trace(aggregate).files(committed, upto))
-        state = StoredRows(uris, ticked(aggregate.state_schema), at=upto)
+        state = self._stored(self._state_trace(aggregate), aggregate.state_schema)
         return {**reads, state_name(aggregate.output, Form.OLD): state}
 
 

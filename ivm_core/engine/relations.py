@@ -80,6 +80,12 @@ def local_change(table: pa.Table, schema: Schema) -> Change | None:
     return Change(LocalRows(table, weighted(schema)), table.num_rows, deletions, total)
 
 
+def written_rows(target: str, schema: Schema) -> pa.Table:
+    """The rows of a directory that Spark wrote: it leaves marker files beside its Parquet files."""
+    table = ds.dataset(target, format="parquet").to_table(columns=list(schema.names))
+    return table.cast(arrow_schema(schema))
+
+
 def _one_at_a_time(
     method: Callable[Concatenate[TickRelations, P], R],
 ) -> Callable[Concatenate[TickRelations, P], R]:
@@ -271,13 +277,8 @@ class TickRelations:
         if change.count > LOCAL_ROWS:
             return change
         schema = weighted(self.schema(name))
-        # Spark leaves marker files beside its Parquet files: a directory, read as a data set
-        parts = [
-            ds.dataset(uri, format="parquet").to_table(columns=list(schema.names))
-            for uri in change.rows.uris
-        ]
-        table = stacked(*parts)
-        return local_change(table.cast(arrow_schema(schema)), self.schema(name))
+        table = stacked(*(written_rows(uri, schema) for uri in change.rows.uris))
+        return local_change(table, self.schema(name))
 
     @_one_at_a_time
     def narrowed(self, change: Change | None, name: str) -> Change | None:

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.dataset as ds
-
 from ivm_core.engine.costs import HIGH
 from ivm_core.engine.fetching import TooLarge
 from ivm_core.engine.gears import LocalRows
 from ivm_core.engine.high_gear import OnFiles
 from ivm_core.engine.low_gear import LowGearRun
-from ivm_core.engine.offending import naming_the_culprit
-from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.engine.relations import LOCAL_ROWS, written_rows
 from ivm_core.engine.stage_run import statements_of
-from ivm_core.operators.arrow_types import arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,15 +58,9 @@ class FoldedBySparkRun(OnFiles, LowGearRun):
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
         trace, schema = self._state_trace(aggregate), aggregate.state_schema
-        tick = self.relations.tick
-        target = trace.spark_target(tick, self.relations.epoch)
-        with naming_the_culprit(self.gears, statement.text, reads):
-            written = self.gears.write(statement.text, reads, schema, target, tick)
+        target = trace.spark_target(self.relations.tick, self.relations.epoch)
+        written = self._write(statement, reads, schema, target)
         if written.rows > LOCAL_ROWS:
             raise TooLarge(f"{written.rows} groups change")
         self._folded_into = trace
-        if not written.rows:
-            return None
-        # Spark leaves marker files beside its Parquet files: a directory, read as a data set
-        table = ds.dataset(target, format="parquet").to_table(columns=list(schema.names))
-        return LocalRows(table.cast(arrow_schema(schema)), schema)
+        return LocalRows(written_rows(target, schema), schema) if written.rows else None

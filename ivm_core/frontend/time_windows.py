@@ -41,8 +41,12 @@ MICROSECONDS = {
 }
 PART = re.compile(r"(-?\d+)\s+([a-z]+?)s?(?=\s|$)")
 AS_INTERVAL = "MAKE_DT_INTERVAL(0, 0, 0, CAST(:micros AS DECIMAL(18, 0)) / 1000000)"
-KINDS = {"timestamp": "TIMESTAMP", "date": "TIMESTAMP", "string": "TIMESTAMP"}
-KINDS |= {"timestamp_ntz": "TIMESTAMP_NTZ"}
+KINDS = {
+    "timestamp": "TIMESTAMP",
+    "date": "TIMESTAMP",
+    "string": "TIMESTAMP",
+    "timestamp_ntz": "TIMESTAMP_NTZ",
+}
 """What a time of each type is cast to before it is put in windows."""
 NUMBER = "UNIX_MICROS(CAST(:at AS TIMESTAMP))"
 BEHIND = f"PMOD({NUMBER} - :offset, :slide)"

@@ -7,11 +7,9 @@ nothing, whatever it is called, and one that adds and removes is a change (RESTO
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
-
-import pyarrow.parquet as pq
 
 from ivm_core.model.errors import HistoryLost
 from ivm_core.store.delta_actions import read_actions
@@ -42,6 +40,26 @@ class AddedFile:
     removed_at: int | None = None
 
 
+@dataclass
+class Feed:
+    """Where the change data feed of a range has its rows."""
+
+    files: list[str] = field(default_factory=list)
+    """Those that are only the feed's."""
+    rows: int | None = 0
+    """Of files that are the table's too, since their commit has no others; None if unknown."""
+
+    def add(self, actions: list[dict[str, Any]]) -> None:
+        """Take in a commit."""
+        own = [unquote(each["cdc"]["path"]) for each in actions if "cdc" in each]
+        self.files += own
+        for each in () if own else actions:
+            body = each.get("add") or each.get("remove")
+            if body is not None and body.get("dataChange", True):
+                rows = _row_count(body)
+                self.rows = None if rows is None or self.rows is None else self.rows + rows
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What to expect between two versions.
@@ -58,6 +76,7 @@ class Change:
     deletion_vectors: bool = False
     rows_added: int = 0
     stopped_by: str = ""
+    feed: Feed = field(default_factory=Feed, compare=False, repr=False)
 
 
 def classify_commits(
@@ -76,7 +95,7 @@ def classify_commits(
     """
     files: dict[str, AddedFile] = {}
     removed = vectors = False
-    feed = change_feed
+    feed, changes = change_feed, Feed()
     columns = _columns(schema)
     for version in range(since + 1, until + 1):
         actions = list(_actions(location, version))
@@ -88,7 +107,7 @@ def classify_commits(
                 partial = _change(files, removed, since, version - 1, feed, vectors)
                 why = f"the schema changed at version {version}"
                 kind = "schema_changed" if version - 1 == since else partial.kind
-                return replace(partial, kind=kind, stopped_by=why)
+                return replace(partial, kind=kind, stopped_by=why, feed=changes)
             feed = feed and body.get("configuration", {}).get(CHANGE_FEED, "").lower() == "true"
         for body in (each["remove"] for each in actions if "remove" in each):
             removed = removed or body.get("dataChange", True)
@@ -99,10 +118,11 @@ def classify_commits(
         for body in (each["add"] for each in actions if "add" in each):
             vectors = vectors or bool(body.get("deletionVector"))
             if body.get("dataChange", True):
-                rows = json.loads(body.get("stats") or "{}").get("numRecords", -1)
+                rows = _row_count(body)
                 path = unquote(body["path"])
-                files[path] = AddedFile(path, version, rows, body["size"])
-    return _change(files, removed, since, until, feed, vectors)
+                files[path] = AddedFile(path, version, -1 if rows is None else rows, body["size"])
+        changes.add(actions)
+    return replace(_change(files, removed, since, until, feed, vectors), feed=changes)
 
 
 def added_columns(before: Any, after: Any) -> list[str]:
@@ -134,27 +154,6 @@ def first_missing_file(location: Location, change: Change) -> str:
     return ""
 
 
-def feed_rows(location: Location, change: Change) -> int:
-    """Rows of the range's change data feed, as its files say; 0 where some don't say it."""
-    total = 0
-    for version in range(change.since + 1, change.until + 1):
-        actions = list(_actions(location, version))
-        feed = [each["cdc"] for each in actions if "cdc" in each]
-        for body in feed:
-            with location.fs.open_input_file(unquote(body["path"])) as file:
-                total += pq.read_metadata(file).num_rows
-        if feed:
-            continue
-        for each in actions:
-            body = each.get("add") or each.get("remove")
-            if body is not None and body.get("dataChange", True):
-                rows = json.loads(body.get("stats") or "{}").get("numRecords")
-                if rows is None:
-                    return 0
-                total += rows
-    return total
-
-
 def _change(
     files: dict[str, AddedFile], removed: bool, since: int, until: int, feed: bool, vectors: bool
 ) -> Change:
@@ -171,6 +170,12 @@ def _actions(location: Location, version: int) -> list[dict[str, Any]]:
             f"version {version} is gone from the log of the table before it was read",
             location.uri,
         ) from error
+
+
+def _row_count(body: dict[str, Any]) -> int | None:
+    """Rows of a file that was added or removed, where its statistics say it."""
+    found: int | None = json.loads(body.get("stats") or "{}").get("numRecords")
+    return found
 
 
 def _columns(schema: str) -> Any:
