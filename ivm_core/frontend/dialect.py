@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAINTAINED = ("COUNT", "SUM", "AVG", "MEAN", "MIN", "MAX")
 OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 WITH_UNIT = ("DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF")
+BIT_OPERATORS = (TokenType.PIPE, TokenType.CARET, TokenType.AMP)
+"""From the one that binds least."""
 ESCAPE = re.compile(
     r"\\([01][0-7]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)|(''|\"\")", re.DOTALL
 )
@@ -106,6 +108,38 @@ class Verbatim(Spark):
         SUPPORTS_TABLE_QUERY: ClassVar[bool] = True
         COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+
+        def _parse_bitwise(self) -> exp.Expr | None:
+            """Operators on bits bind as Spark's do: shifts first, then `&`, `^`, `|`."""
+            return self._parse_bits(BIT_OPERATORS)
+
+        def _parse_bits(self, operators: tuple[TokenType, ...]) -> exp.Expr | None:
+            if not operators:
+                return self._parse_shift()
+            weakest, *others = operators
+            this = self._parse_bits(tuple(others))
+            while self._match(weakest):
+                right = self._parse_bits(tuple(others))
+                this = self.expression(self.BITWISE[weakest](this=this, expression=right))
+            return this
+
+        def _parse_shift(self) -> exp.Expr | None:
+            this = self._parse_concatenation()
+            while True:
+                if self._match_pair(TokenType.LT, TokenType.LT):
+                    name = "SHIFTLEFT"
+                elif self._match_pair(TokenType.GT, TokenType.GT):
+                    name = "SHIFTRIGHTUNSIGNED" if self._match(TokenType.GT) else "SHIFTRIGHT"
+                else:
+                    return this
+                arguments = [this, self._parse_concatenation()]
+                this = exp.Anonymous(this=name, expressions=arguments)
+
+        def _parse_concatenation(self) -> exp.Expr | None:
+            this = self._parse_term()
+            while self._match(TokenType.DPIPE):
+                this = self.expression(exp.DPipe(this=this, expression=self._parse_term()))
+            return this
 
         def _replace_lambda(
             self, node: exp.Expr | None, expressions: list[exp.Expr]

@@ -142,3 +142,13 @@ INSERT INTO t VALUES ('a', 1), ('a', 2), ('b', 3), (NULL, 4), ('c', NULL);
 -- tick: changes
 DELETE FROM t VALUES ('a', 1), ('b', 3);
 INSERT INTO t VALUES ('c', 5), ('c', 5);
+
+-- case: operators on bits bind as Spark's do
+CREATE SOURCE b (x INT, y INT, z BIGINT);
+CREATE VIEW shifted AS SELECT x | 1 << 3 AS a, x & y << 1 AS c, x ^ y & 3 | 4 AS d, z >>> 1 AS e, z >> 1 + 1 AS f, z << 1 << 2 AS g, x | y >>> 1 & 7 AS h, ~x & y AS i FROM b WHERE x | y > 2 AND z >>> 60 >= 0;
+CREATE VIEW matched AS SELECT l.x, r.y FROM b AS l JOIN b AS r ON l.x << 1 | 1 = r.y | 1;
+-- tick: rows
+INSERT INTO b VALUES (1, 2, -1), (3, 5, 8), (2, 5, 9223372036854775807), (NULL, 1, 4), (0, 0, -8);
+-- tick: others
+DELETE FROM b VALUES (3, 5, 8), (0, 0, -8);
+INSERT INTO b VALUES (7, 3, -9223372036854775808), (1, 2, NULL);
