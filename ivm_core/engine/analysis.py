@@ -74,7 +74,12 @@ class SparkAnalyser:
             ) from error
         except Py4JJavaError as error:
             if "StackOverflowError" not in str(error):
-                raise
+                # Spark's own analyzer stumbled over it; its stack is the cause
+                raise UserError(
+                    f"Spark fails on the SQL: {_java_message(error)}",
+                    where=self._where,
+                    fix="look for calls and operators whose arguments have another type",
+                ) from error
             raise SqlError(
                 "the SQL is nested too deeply for Spark",
                 where=self._where,
@@ -108,7 +113,7 @@ class SparkAnalyser:
         """Names and types of the columns of a part of a query; None for what Spark refuses."""
         try:
             found = self._gears.analysed(sql, relations)
-        except PySparkException:
+        except (PySparkException, Py4JJavaError):
             return None
         return [(each.name, each.dataType.simpleString()) for each in found]
 
@@ -127,3 +132,8 @@ class SparkAnalyser:
                 rewrite="store the value in the source when the row is made, or register the "
                 "function with deterministic=True if it is",
             ) from error
+
+
+def _java_message(error: Py4JJavaError) -> str:
+    """What an exception of Java's says, without its stack."""
+    return str(error.java_exception.getMessage() or error.java_exception.getClass().getName())
