@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.engine.deduplicating import CONSECUTIVE, CONTENT, ENTRIES
 from ivm_core.model.errors import UnknownName, UserError
+from ivm_core.model.types import has_map
 from ivm_core.plan.recursion import Limits
 from ivm_core.store.location import Location
 
@@ -105,7 +106,15 @@ def key_columns(given: object, columns: Schema, where: str) -> tuple[str, ...]:
                 where=where,
                 fix=f"the columns are: {', '.join(columns.names)}",
             )
-    return tuple(known[name.casefold()] for name in names)
+    keys = tuple(known[name.casefold()] for name in names)
+    for name in keys:
+        if has_map(columns.field(name).type):
+            raise UserError(
+                f"the primary key names {name}, which is a MAP",
+                where=where,
+                fix="a MAP has no equality: take columns of other types",
+            )
+    return keys
 
 
 def column_lists(schemas: object, views: Mapping[str, object]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.api.row_values import (
+    REPEATED,
     Misfit,
     Place,
     column_of,
@@ -15,8 +16,18 @@ from ivm_core.api.row_values import (
     is_nan,
     named_differences,
     shown,
+    with_repeated_key,
 )
-from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, DataType, Decimal, Struct
+from ivm_core.model.types import (
+    FLOAT_KINDS,
+    INTEGER_BITS,
+    Array,
+    DataType,
+    Decimal,
+    Map,
+    Struct,
+    has_map,
+)
 from ivm_core.operators.arrow_types import to_arrow
 
 if TYPE_CHECKING:
@@ -50,7 +61,7 @@ _WAYS_OUT = {
 
 def arrow_column(column: pa.Array | pa.ChunkedArray, of: DataType, place: Place) -> pa.Array:
     """The column as the Arrow type of `of`; a `BatchError` with the first value that can't be."""
-    if column.type == to_arrow(of):
+    if column.type == to_arrow(of) and not has_map(of):
         return column
     if not len(column):
         return pa.array([], to_arrow(of))
@@ -84,7 +95,7 @@ def _first_misfit(values: pa.Array, of: DataType) -> int:
 
 def _fitted(values: pa.Array, of: DataType) -> pa.Array:
     given, target = values.type, to_arrow(of)
-    if given == target:
+    if given == target and not has_map(of):
         return values
     if types.is_dictionary(given):
         return _fitted(values.dictionary_decode(), of)
@@ -93,6 +104,8 @@ def _fitted(values: pa.Array, of: DataType) -> pa.Array:
     match of:
         case Array(element):
             return _fitted_lists(values, element, target)
+        case Map():
+            return _fitted_maps(values, of, target)
         case Struct():
             return _fitted_structs(values, of, target)
     if not any(takes(given) for takes in _TAKES[of.kind]):
@@ -117,6 +130,23 @@ def _fitted_lists(values: pa.Array, element: DataType, target: pa.DataType) -> p
     )
     items = _fitted(values.flatten(), element)
     return pa.ListArray.from_arrays(offsets, items, type=target, mask=values.is_null())
+
+
+def _fitted_maps(values: pa.Array, of: Map, target: pa.DataType) -> pa.Array:
+    given = values.type
+    if not types.is_map(given):
+        raise Misfit
+    pair = pa.struct([("key", given.key_type), ("value", given.item_type)])
+    lists = values.cast(pa.list_(pair))
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    keys, items = lists.flatten().flatten()
+    made = pa.MapArray.from_arrays(
+        offsets, _fitted(keys, of.key), _fitted(items, of.value), type=target, mask=values.is_null()
+    )
+    if with_repeated_key(made, of) is not None:
+        raise Misfit(REPEATED)
+    return made
 
 
 def _fitted_structs(values: pa.Array, of: Struct, target: pa.DataType) -> pa.Array:

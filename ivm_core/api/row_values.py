@@ -11,11 +11,14 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ivm_core.model.errors import BatchError
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, DataType, Decimal, Struct
+from ivm_core.model.schema import Field, Schema
+from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, DataType, Decimal, Map, Struct
 from ivm_core.operators.arrow_types import to_arrow
+from ivm_core.operators.row_identity import encoded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +80,8 @@ def column_of(values: Sequence[Any], of: DataType, place: Place) -> pa.Array:
     match of:
         case Array(element):
             return _lists(values, element, of, place)
+        case Map():
+            return _maps(values, of, place)
         case Struct():
             return _structs(values, of, place)
     target = to_arrow(of)
@@ -223,6 +228,54 @@ def _lists(values: Sequence[Any], element: DataType, of: DataType, place: Place)
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), items, type=to_arrow(of), mask=pa.array(missing, pa.bool_())
     )
+
+
+def _maps(values: Sequence[Any], of: Map, place: Place) -> pa.Array:
+    """Maps from mappings, or from lists of pairs of key and value."""
+    offsets = [0]
+    missing: list[bool] = []
+    entries: list[tuple[Any, Any]] = []
+    rows: list[int] = []
+    for index, value in enumerate(values):
+        missing.append(is_missing(value))
+        if not missing[-1]:
+            pairs = list(value.items()) if isinstance(value, Mapping) else value
+            if not isinstance(pairs, list | tuple) or not all(map(_is_pair, pairs)):
+                raise place.refusal(index, of, shown(value), "give a dict, or pairs of key, value")
+            if any(is_missing(key) for key, _ in pairs):
+                raise place.refusal(index, of, shown(value), "keys of a MAP are never NULL")
+            entries.extend(pairs)
+            rows.extend([place.rows[index]] * len(pairs))
+        offsets.append(len(entries))
+    keys = column_of([key for key, _ in entries], of.key, place.inside(".key", rows))
+    items = column_of([item for _, item in entries], of.value, place.inside(".value", rows))
+    mask = pa.array(missing, pa.bool_())
+    made = pa.MapArray.from_arrays(
+        pa.array(offsets, pa.int32()), keys, items, type=to_arrow(of), mask=mask
+    )
+    repeated = with_repeated_key(made, of)
+    if repeated is not None:
+        raise place.refusal(repeated, of, shown(values[repeated]), REPEATED)
+    return made
+
+
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, list | tuple) and len(entry) == 2
+
+
+REPEATED = "a key of a MAP comes once: leave one of the entries out"
+
+
+def with_repeated_key(values: pa.Array, of: Map) -> int | None:
+    """The place of the first map that has a key twice; None where none has."""
+    lists = values.cast(to_arrow(of.entries))
+    keys = Schema((Field("key", of.key),), internal=True)
+    table = pa.table({"key": lists.flatten().field(0)})
+    encoded = pa.array(encoded_rows(table, keys), pa.binary())
+    seen = pa.table({"row": pc.list_parent_indices(lists), "key": encoded})
+    counts = seen.group_by(["row", "key"]).aggregate([([], "count_all")])
+    rows = counts.filter(pc.greater(counts["count_all"], 1))["row"]
+    return pc.min(rows).as_py() if len(rows) else None
 
 
 def _structs(values: Sequence[Any], of: Struct, place: Place) -> pa.Array:

@@ -8,6 +8,7 @@
 | DATE, TIMESTAMP, TIMESTAMP_NTZ | ISO 8601; a TIMESTAMP with its offset from UTC |
 | BINARY | base64 |
 | ARRAY, STRUCT | a list, an object |
+| MAP | a list of pairs, `[["a", 1], ["b", 2]]`; an object is taken too where keys are STRING |
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import math
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, Struct
+from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, Map, Nested, Struct
 
 if TYPE_CHECKING:
     from ivm_core.model.types import DataType
@@ -40,7 +41,7 @@ def to_json(value: Any) -> Any:
         return base64.b64encode(value).decode()
     if isinstance(value, date | datetime):
         return value.isoformat()
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
     if isinstance(value, dict):
         return {name: to_json(each) for name, each in value.items()}
@@ -65,6 +66,10 @@ def from_json(value: Any, of: DataType) -> Any:
         return None
     if isinstance(of, Array) and isinstance(value, list):
         return [from_json(each, of.element) for each in value]
+    if isinstance(of, Map) and isinstance(value, dict):
+        value = list(value.items())
+    if isinstance(of, Map) and isinstance(value, list):
+        return [_entry(each, of) for each in value]
     if isinstance(of, Struct) and isinstance(value, dict):
         types = {name.lower(): each for name, each in of.fields}
         return {
@@ -82,7 +87,7 @@ def from_text(text: str | None, of: DataType) -> Any:
     """The Python value of a CSV field; None is NULL."""
     if text is None:
         return None
-    if isinstance(of, Array | Struct):
+    if isinstance(of, Nested):
         return from_json(json.loads(text, parse_float=decimal.Decimal), of)
     if of.kind == "BOOLEAN":
         if text.lower() not in ("true", "false"):
@@ -93,6 +98,13 @@ def from_text(text: str | None, of: DataType) -> Any:
     if of.kind in FLOAT_KINDS:
         return float(text)
     return _from_text(text, of)
+
+
+def _entry(given: Any, of: Map) -> Any:
+    """An entry of a map; what is no pair passes, to be refused with the batch."""
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        return given
+    return from_json(given[0], of.key), from_json(given[1], of.value)
 
 
 def _from_text(text: str, of: DataType) -> Any:

@@ -1,10 +1,10 @@
 """Columns that can't be kept are computed where they are used.
 
-    SELECT m['a'] FROM (SELECT MAP('a', x) AS m FROM t)
-    SELECT MAP('a', x)['a'] FROM (SELECT x FROM t)
+    SELECT v:a FROM (SELECT PARSE_JSON(x) AS v FROM t)
+    SELECT PARSE_JSON(x):a FROM (SELECT x FROM t)
 
-A column of a derived table may be a MAP, a VARIANT, an INTERVAL or an untyped NULL, which no row of
-a node can have. Such an expression is lifted through filters, joins, generators, window functions
+A column of a derived table may be a VARIANT, an INTERVAL or an untyped NULL, which no row of a node
+can have. Such an expression is lifted through filters, joins, generators, window functions
 and LIMIT to the expressions that read it; what it reads goes with it. Where it would be compared
 with other rows (DISTINCT, GROUP BY, a set operation) it stays, and is refused by its type.
 """

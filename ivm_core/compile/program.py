@@ -30,9 +30,10 @@ from ivm_core.compile.stages import (
     scans,
 )
 from ivm_core.compile.type_book import UNTYPED, Analyser, TypeBook
-from ivm_core.model.errors import InternalError, UserError
+from ivm_core.model.errors import InternalError, Unsupported, UserError
 from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.model.schema import Field, Schema, parse_schema
+from ivm_core.model.types import has_map
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.window_extent import extent_of
 from ivm_core.plan.nodes import (
@@ -50,7 +51,7 @@ from ivm_core.plan.nodes import (
 from ivm_core.plan.partitioned import STATEFUL, Partitioned, Windowed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ivm_core.model.types import DataType
     from ivm_core.operators.accumulator import Accumulator
@@ -251,6 +252,7 @@ def recursive_program(
     body = rules.branches[0] if len(rules.branches) == 1 else UnionAll(rules.branches)
     stages = (*made.stages, Stage(name, body, None, keeps_rows=True))
     program = _program(name, sql, plan, stages, catalog, types)
+    _refuse_maps((each.type for each in program.schema), f"view {name}, which reads itself")
     last = replace(program.stages[-1], rules=rules)
     return replace(program, stages=(*program.stages[:-1], last))
 
@@ -325,6 +327,7 @@ def _stage_program(
         return StageProgram(stage, Schema(fields, internal=stage.top is not None))
     if isinstance(stage.top, Partitioned):
         found = types.types(stage.top, catalog)
+        _refuse_maps((found[name] for name in stage.top.partition), where)
         pairs = zip(physical_names(stage.columns), stage.columns, strict=True)
         stored = tuple(Field(physical, found[column]) for physical, column in pairs)
         return StageProgram(stage, Schema(stored, internal=True))
@@ -343,6 +346,7 @@ def _stage_program(
         Field(physical, body[column])
         for physical, (_, column) in zip(names, aggregate.keys, strict=False)
     )
+    _refuse_maps((key.type for key in keys), where)
     results = tuple(
         Field(physical, accumulator.result_type)
         for physical, accumulator in zip(names[len(keys) :], accumulators, strict=True)
@@ -350,6 +354,20 @@ def _stage_program(
     state_keys = Schema(keys, internal=True) if keys else None
     output = keys + results or (Field("present", parse_schema("x BOOLEAN").fields[0].type),)
     return StageProgram(stage, Schema(output, internal=True), state_keys, accumulators)
+
+
+def _refuse_maps(compared: Iterable[DataType], where: str) -> None:
+    """Unsupported if values that are compared with one another have a MAP."""
+    found = next((each for each in compared if has_map(each)), None)
+    if found is not None:
+        raise Unsupported(
+            f"comparing values of type {found.ddl}",
+            position=where,
+            reason="GROUP BY, DISTINCT, PARTITION BY and joins need an equality, which SQL has "
+            "for no MAP",
+            rewrite="array_sort(map_entries(m)), or the entries that you need: m['key'], in a "
+            "derived table",
+        )
 
 
 __all__ = ["Aggregate", "Analyser", "StageProgram", "ViewProgram", "compile_view"]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.model.errors import Unsupported
+from ivm_core.model.types import has_float, has_map
 from ivm_core.operators.calls import WRAPPERS, core, function_name
-from ivm_core.operators.consolidation import has_float
+from ivm_core.operators.consolidation import goes_by_bits
 from ivm_core.operators.exact_moments import NAMES, gathered, moment_of
 from ivm_core.operators.extremes import with_one_zero
 from ivm_core.operators.formula import formula
@@ -51,16 +52,22 @@ ONE_ZERO = frozenset(
     ]
 )
 """Aggregates that give back one of their values, or count them."""
+BY_BITS = "CASE WHEN a.bits < b.bits THEN -1 WHEN a.bits > b.bits THEN 1 ELSE 0 END"
+"""The order of values that have none of their own."""
 
 
 def ties(order: list[exp.Expr], types: Types) -> list[exp.Expr]:
     """The columns that an order lacks; where values can be equal and differ, their bits."""
     there = {each.this.name for each in order if isinstance(each.this, exp.Column)}
-    found: list[exp.Expr] = [_ascending(column(name)) for name in types if name not in there]
+    found: list[exp.Expr] = [
+        _ascending(column(name))
+        for name, each in types.items()
+        if name not in there and not has_map(each)
+    ]
     found += [
         _ascending(encoded_column(column(name), each))
         for name, each in types.items()
-        if has_float(each)
+        if goes_by_bits(each)
     ]
     return found
 
@@ -70,7 +77,7 @@ def in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
     function = core(call)
     kind = function_name(function)
     settle_values(function, types)
-    floats = [each for each in function.find_all(exp.Column) if has_float(types[each.name])]
+    by_bits = any(goes_by_bits(types[each.name]) for each in function.find_all(exp.Column))
     kinds = {types[each.name].kind for each in function.find_all(exp.Column)}
     if kind in ("try_sum", "try_avg") and not kinds <= {"TINYINT", "SMALLINT", "INT"}:
         raise Unsupported(
@@ -98,19 +105,13 @@ def in_order(call: exp.Expr, types: Types, where: str) -> exp.Expr:
         value = function.expressions[0]
         if isinstance(value, exp.Distinct):
             _with_one_zero(value, types)
-        if not floats or isinstance(value, exp.Distinct):
+        if not by_bits or isinstance(value, exp.Distinct):
             return in_order_of_values(call)
-        pair = exp.Anonymous(
-            this="NAMED_STRUCT",
-            expressions=[
-                exp.Literal.string("x"),
-                value.copy(),
-                exp.Literal.string("bits"),
-                encoded_column(value.copy(), types[value.name]),
-            ],
-        )
+        bits = encoded_column(value.copy(), types[value.name])
+        pair = formula("NAMED_STRUCT('x', :x, 'bits', :bits)", x=value, bits=bits)
         value.replace(exp.case().when(value.copy().is_(exp.null()).not_(), pair))
-        return formula("TRANSFORM(ARRAY_SORT(:pairs), e -> e.x)", pairs=call)
+        order = f", (a, b) -> {BY_BITS}" if has_map(types[value.name]) else ""
+        return formula(f"TRANSFORM(ARRAY_SORT(:pairs{order}), e -> e.x)", pairs=call)
     if kind in ("listagg", "string_agg"):
         return listed(call, function)
     return call
@@ -190,8 +191,10 @@ def settle_values(function: exp.Expr, types: Types) -> None:
     if len(arguments) != 2:
         return
     value, by = arguments
-    parts = [exp.Literal.string("by"), by.copy(), exp.Literal.string("x"), value.copy()]
-    if isinstance(value, exp.Column) and has_float(types[value.name]):
+    parts = [exp.Literal.string("by"), by.copy()]
+    if not (isinstance(value, exp.Column) and has_map(types[value.name])):
+        parts += [exp.Literal.string("x"), value.copy()]
+    if isinstance(value, exp.Column) and goes_by_bits(types[value.name]):
         bits = encoded_column(value.copy(), types[value.name])
         parts += [exp.Literal.string("bits"), bits]
     pair = exp.Anonymous(this="NAMED_STRUCT", expressions=parts)

@@ -70,9 +70,9 @@ class TypeBook:
             raise Unsupported(
                 "a column of this type",
                 position=f"{self._where}, {node.text}",
-                reason="rows that are kept can't have a MAP, VARIANT, INTERVAL or untyped NULL",
-                rewrite="cast it where it is made: CAST(NULL AS STRING), map_entries(m), "
-                "to_json(v), or a number of seconds",
+                reason="rows that are kept can't have a VARIANT, INTERVAL or untyped NULL",
+                rewrite="cast it where it is made: CAST(NULL AS STRING), to_json(v), or a number "
+                "of seconds",
             )
         known = parse_schema(self.book[node.fingerprint])
         return {column: each.type for column, each in zip(node.columns, known, strict=True)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from ivm_core.model.names import TICK, WEIGHT, quote
-from ivm_core.operators.consolidation import has_float
+from ivm_core.operators.consolidation import goes_by_bits
 from ivm_core.operators.row_identity import encoded_column
 from ivm_core.operators.sql import column, text_of
 
@@ -21,14 +21,16 @@ def netted_frame(frame: DataFrame, schema: Schema, *, per_tick: bool = False) ->
     """Rows of one identity together, by their bits; per tick or over all."""
     keys = []
     for number, each in enumerate(schema):
-        if has_float(each.type):
+        if goes_by_bits(each.type):
             encoded = F.expr(text_of(encoded_column(column(each.name), each.type)))
             keys.append(encoded.alias(f"_tv_{number}"))
         else:
             keys.append(F.col(quote(each.name)))
-    floats = [F.first(quote(each.name)).alias(each.name) for each in schema if has_float(each.type)]
+    by_bits = [
+        F.first(quote(each.name)).alias(each.name) for each in schema if goes_by_bits(each.type)
+    ]
     keys += [F.col(TICK)] if per_tick else []
-    summed = frame.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT), *floats)
+    summed = frame.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT), *by_bits)
     names = [*(quote(name) for name in schema.names), WEIGHT, *([TICK] if per_tick else [])]
     return summed.where(F.col(WEIGHT) != 0).select(*names)
 

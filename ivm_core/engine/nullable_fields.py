@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from ivm_core.model.names import quote
 
@@ -38,4 +38,6 @@ def _nullable(of: DataType) -> DataType:
     if isinstance(of, ArrayType):
         # elements are brought as they are declared; only fields of structs are in the way
         return ArrayType(_nullable(of.elementType), of.containsNull)
+    if isinstance(of, MapType):
+        return MapType(_nullable(of.keyType), _nullable(of.valueType), of.valueContainsNull)
     return of

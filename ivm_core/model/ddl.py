@@ -12,6 +12,7 @@ from ivm_core.model.types import (
     Array,
     DataType,
     Decimal,
+    Map,
     Scalar,
     Struct,
     refused_type,
@@ -71,6 +72,13 @@ class DdlReader:
             element = self.type()
             self._expect(">")
             return Array(element)
+        if word == "MAP":
+            self._expect("<")
+            key = self.type()
+            self._expect(",")
+            value = self.type()
+            self._expect(">")
+            return Map(key, value)
         if word == "STRUCT":
             return self._struct()
         if word not in SCALAR_KINDS:

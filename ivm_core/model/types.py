@@ -3,7 +3,7 @@
     parse_type("decimal(12, 2)").ddl        DECIMAL(12,2)
     parse_type("array<struct<a:int>>").ddl  ARRAY<STRUCT<`a`: INT>>
 
-Elements of arrays and fields of structs may always be NULL.
+Elements of arrays, fields of structs and values of maps may always be NULL.
 """
 
 from __future__ import annotations
@@ -35,10 +35,6 @@ _NOT_COMPARABLE = (
     "its values can't be compared or hashed, so they can't be part of a row's identity"
 )
 _REFUSED = {
-    "MAP": (
-        _NOT_COMPARABLE,
-        "use ARRAY<STRUCT<key: …, value: …>>, for example array_sort(map_entries(m)) on the way in",
-    ),
     "VARIANT": (_NOT_COMPARABLE, "use STRING with to_json, or a STRUCT of the fields you need"),
     "INTERVAL": (
         "Delta can't store intervals",
@@ -189,6 +185,62 @@ class Struct(DataType):
         return f"STRUCT<{inner}>"
 
     __str__ = DataType.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Map(DataType):
+    """MAP of keys, none of them NULL, to values that may be; a key that is a MAP is refused."""
+
+    key: DataType
+    value: DataType
+
+    def __post_init__(self) -> None:
+        """Refuse keys that Spark can't look up."""
+        if has_map(self.key):
+            raise UserError("there is no MAP whose keys are MAPs", fix="use map_entries(…) as key")
+
+    @property
+    def kind(self) -> str:
+        """MAP."""
+        return "MAP"
+
+    @property
+    def ddl(self) -> str:
+        """With the types of keys and values."""
+        return f"MAP<{self.key.ddl}, {self.value.ddl}>"
+
+    @property
+    def entries(self) -> Array:
+        """The type of its entries, one after the other."""
+        return Array(Struct((("key", self.key), ("value", self.value))))
+
+    __str__ = DataType.__str__
+
+
+Nested = Array | Struct | Map
+"""Types whose values are made of others."""
+
+
+def parts_of(of: DataType) -> tuple[DataType, ...]:
+    """The types that the values of a type are made of; none for a scalar."""
+    match of:
+        case Array(element):
+            return (element,)
+        case Struct(fields):
+            return tuple(each for _, each in fields)
+        case Map(key, value):
+            return (key, value)
+    return ()
+
+
+def has_map(of: DataType) -> bool:
+    """Whether a type is a MAP, or made of some: SQL neither compares nor orders its values."""
+    return isinstance(of, Map) or any(has_map(part) for part in parts_of(of))
+
+
+def has_float(of: DataType) -> bool:
+    """Whether a type is FLOAT or DOUBLE, or made of them."""
+    return of.kind in FLOAT_KINDS or any(has_float(part) for part in parts_of(of))
 
 
 BOOLEAN = Scalar("BOOLEAN")

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.schema import Field, Schema
-from ivm_core.model.types import BIGINT, BOOLEAN, Array, Struct
+from ivm_core.model.types import BIGINT, BOOLEAN, Nested
 from ivm_core.operators.accumulator import AccColumn
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.consolidation import consolidated
@@ -457,7 +457,7 @@ def _summed_groups(
 ) -> pa.Table:
     """Sums by group; Arrow groups by no array or struct, so those go by their encoding."""
     totals = [(name, "sum") for name in sums]
-    nested = [each for each in keys if isinstance(each.type, Array | Struct)]
+    nested = [each for each in keys if isinstance(each.type, Nested)]
     if not nested:
         table = rows.group_by(groups).aggregate(totals)
         return table.rename_columns([*groups, *sums])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import FLOAT_KINDS, Array, Struct
+from ivm_core.model.types import FLOAT_KINDS, Nested
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import ROWS
 from ivm_core.operators.arrow_types import to_arrow
@@ -56,7 +56,7 @@ def is_on_driver(statements: AggregateStatements) -> bool:
     """
     extremes = (each for each in statements.accumulators if isinstance(each, Extreme))
     types = [*(key.type for key in statements.keys), *(each.result_type for each in extremes)]
-    has_nested = any(isinstance(each, Array | Struct) for each in types)
+    has_nested = any(isinstance(each, Nested) for each in types)
     return not has_nested and all(key.type.kind not in FLOAT_KINDS for key in statements.keys)
 
 

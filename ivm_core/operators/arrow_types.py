@@ -13,7 +13,7 @@ from pyspark.sql import types as spark_types
 from ivm_core.model.errors import Unsupported
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.schema import Field, Schema
-from ivm_core.model.types import Array, DataType, Decimal, Scalar, Struct, refused_type
+from ivm_core.model.types import Array, DataType, Decimal, Map, Scalar, Struct, refused_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,6 @@ _SCALARS: dict[str, tuple[pa.DataType, type[spark_types.DataType]]] = {
 }
 _OF_SPARK = {spark: Scalar(kind) for kind, (_, spark) in _SCALARS.items()}
 _REFUSED_SPARK = {
-    "map": "MAP",
     "variant": "VARIANT",
     "void": "VOID",
     "char": "CHAR",
@@ -57,6 +56,8 @@ def to_arrow(of: DataType) -> pa.DataType:
             return pa.list_(to_arrow(element))
         case Struct(fields):
             return pa.struct([pa.field(name, to_arrow(each)) for name, each in fields])
+        case Map(key, value):
+            return pa.map_(to_arrow(key), to_arrow(value))
         case _:
             return _SCALARS[of.kind][0]
 
@@ -80,6 +81,8 @@ def to_spark_type(of: DataType) -> spark_types.DataType:
             return spark_types.StructType(
                 [spark_types.StructField(name, to_spark_type(each)) for name, each in fields]
             )
+        case Map(key, value):
+            return spark_types.MapType(to_spark_type(key), to_spark_type(value), True)
         case _:
             return _SCALARS[of.kind][1]()
 
@@ -109,6 +112,8 @@ def from_spark_type(of: spark_types.DataType, where: str = "") -> DataType:
             return Struct(
                 tuple((each.name, from_spark_type(each.dataType, where)) for each in of.fields)
             )
+        case spark_types.MapType():
+            return Map(from_spark_type(of.keyType, where), from_spark_type(of.valueType, where))
         case _:
             raise _refusal(of.typeName(), of, where)
 
@@ -169,6 +174,8 @@ def from_arrow_type(of: pa.DataType, where: str = "") -> DataType:
         return Decimal(of.precision, of.scale)
     if pa.types.is_struct(of):
         return Struct(tuple((each.name, from_arrow_type(each.type, where)) for each in of))
+    if pa.types.is_map(of):
+        return Map(from_arrow_type(of.key_type, where), from_arrow_type(of.item_type, where))
     if pa.types.is_list(of) or pa.types.is_large_list(of):
         return Array(from_arrow_type(of.value_type, where))
     raise Unsupported(f"the Arrow type {of}", where, "it has no type of its own here", "cast it")

@@ -2,8 +2,8 @@
 
     net(A) = { (row, Σ weight) : Σ weight ≠ 0 }
 
-Identity is that of bits, not SQL's equality: floating-point columns are grouped by their
-encoding, because GROUP BY takes −0.0 for 0.0.
+Identity is that of bits, not SQL's equality: floating-point columns and maps are grouped by their
+encoding, because GROUP BY takes −0.0 for 0.0, and no heed of the order of a map's entries.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import Array, Struct
+from ivm_core.model.types import has_float, has_map
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import encoded_column
 from ivm_core.operators.sql import column, named, number, select, weight
@@ -26,13 +26,9 @@ if TYPE_CHECKING:
     from ivm_core.plan.nodes import Node
 
 
-def has_float(data_type: DataType) -> bool:
-    """Whether SQL's equality of values of this type is coarser than equality of bits."""
-    if isinstance(data_type, Array):
-        return has_float(data_type.element)
-    if isinstance(data_type, Struct):
-        return any(has_float(child) for _, child in data_type.fields)
-    return data_type.kind in ("FLOAT", "DOUBLE")
+def goes_by_bits(data_type: DataType) -> bool:
+    """Whether SQL has no equality of values of this type, or one coarser than that of bits."""
+    return has_float(data_type) or has_map(data_type)
 
 
 def consolidated(query: exp.Query, types: Mapping[str, DataType]) -> exp.Query:
@@ -40,7 +36,7 @@ def consolidated(query: exp.Query, types: Mapping[str, DataType]) -> exp.Query:
     outputs: list[exp.Expr] = []
     groups: list[exp.Expr] = []
     for name, data_type in types.items():
-        if has_float(data_type):
+        if goes_by_bits(data_type):
             groups.append(encoded_column(column(name), data_type))
             outputs.append(named(exp.AnyValue(this=column(name)), name))
         else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import FLOAT_KINDS, Array, DataType, Struct
+from ivm_core.model.types import Array, DataType, Struct, has_float
 from ivm_core.operators.accumulator import AccColumn, Accumulator, Finalised, required
 from ivm_core.operators.formula import Level, formula
 from ivm_core.operators.sql import column, named
@@ -79,7 +79,7 @@ class Extreme(Accumulator):
 
 def with_one_zero(tree: exp.Expr, of: DataType) -> exp.Expr:
     """The value with −0.0 as 0.0 and one NaN, also within arrays and structs."""
-    if not _has_floats(of):
+    if not has_float(of):
         return tree
     if isinstance(of, Array):
         element = with_one_zero(formula("element"), of.element)
@@ -96,11 +96,3 @@ def _field(tree: exp.Expr, name: str) -> exp.Expr:
     hole = formula(":x.f", x=tree)
     hole.set("expression", column(name).this)
     return hole
-
-
-def _has_floats(of: DataType) -> bool:
-    if isinstance(of, Array):
-        return _has_floats(of.element)
-    if isinstance(of, Struct):
-        return any(_has_floats(kind) for _, kind in of.fields)
-    return of.kind in FLOAT_KINDS

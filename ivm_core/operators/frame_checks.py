@@ -14,7 +14,7 @@ from pyspark.sql import types as spark_types
 
 from ivm_core.model.errors import BatchError, IvmError
 from ivm_core.model.names import WEIGHT, quote
-from ivm_core.model.types import BIGINT, Array, DataType, Decimal, Struct
+from ivm_core.model.types import BIGINT, Array, DataType, Decimal, Map, Struct
 from ivm_core.operators.arrow_types import from_spark_type, to_spark_type
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def widens(given: DataType, wanted: DataType) -> bool:
             return digits is not None and digits <= wanted.precision - wanted.scale
         case Array(), Array():
             return widens(given.element, wanted.element)
+        case Map(), Map():
+            return widens(given.key, wanted.key) and widens(given.value, wanted.value)
         case Struct(), Struct():
             return len(given.fields) == len(wanted.fields) and all(
                 ours.lower() == theirs.lower() and widens(smaller, larger)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ivm_core.model.errors import UserError
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import FLOAT_KINDS, Array, Struct
+from ivm_core.model.types import FLOAT_KINDS, Nested
 from ivm_core.operators.row_identity import encoded_rows
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def net(table: pa.Table, schema: Schema) -> pa.Table:
     table = table.select([*names, WEIGHT])
     if table.num_rows > 1:
         is_flat = all(
-            not isinstance(each.type, Array | Struct) and each.type.kind not in FLOAT_KINDS
+            not isinstance(each.type, Nested) and each.type.kind not in FLOAT_KINDS
             for each in schema
         )
         if is_flat and _sums_fit(table.column(WEIGHT)):

@@ -17,6 +17,8 @@ a leading `-` where negative):
     BINARY                       upper-case hex digits, then `;`               X'00ff'  `00FF;`
     ARRAY                        number of elements, `:`, each element as a column
     STRUCT                       `(`, each field as a column
+    MAP                          as the ARRAY of its entries, each a STRUCT of key and value, in the
+                                 order that they are stored in
 
 Each of these can be read back when the types are known, and none is the beginning of another, so
 different rows have different encodings. The hash of a row is the pair (h0, h1) of unsigned 64-bit
@@ -40,7 +42,7 @@ from sqlglot import exp
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, DataType, Decimal, Struct
+from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, Array, DataType, Decimal, Map, Struct
 from ivm_core.operators.arrow_types import to_arrow
 from ivm_core.operators.sql_trees import call, cast, number, string
 from ivm_core.operators.value_bits import double_bits, wall_clock_micros
@@ -125,6 +127,8 @@ def _payload(values: pa.Array, of: DataType) -> pa.Array:
             return _joined(_plain_decimal(values, scale), b";")
         case Array(element):
             return _list_payload(values, element)
+        case Map():
+            return _payload(values.cast(to_arrow(of.entries)), of.entries)
         case Struct(fields):
             parts = [
                 _encoded(part, field)
@@ -259,6 +263,8 @@ def _sql_payload(value: exp.Expr, of: DataType, depth: int) -> exp.Expr:
             items = call("TRANSFORM", value, exp.Lambda(this=encoded, expressions=[item]))
             body = call("ARRAY_JOIN", items, string(""))
             return call("CONCAT", cast(call("ARRAY_SIZE", value), "STRING"), string(":"), body)
+        case Map():
+            return _sql_payload(call("MAP_ENTRIES", value), of.entries, depth)
         case Struct(fields):
             parts = (
                 _sql_encoded(

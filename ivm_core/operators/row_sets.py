@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.schema import Schema
-from ivm_core.model.types import FLOAT_KINDS, Array, Struct
+from ivm_core.model.types import FLOAT_KINDS, Nested
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.row_identity import encoded_rows
@@ -77,8 +77,7 @@ def within(ours: pa.Table, theirs: pa.Table, schema: Schema) -> pa.Table:
 def are_flat(schema: Schema) -> bool:
     """Whether values of these columns are equal exactly where Arrow says so."""
     return all(
-        not isinstance(each.type, Array | Struct) and each.type.kind not in FLOAT_KINDS
-        for each in schema
+        not isinstance(each.type, Nested) and each.type.kind not in FLOAT_KINDS for each in schema
     )
 
 

@@ -151,6 +151,31 @@ def test_pandas_missing_values_are_null() -> None:
     ]
 
 
+@pytest.mark.parametrize("in_slices", [False, True])
+def test_maps_come_as_dicts_as_pairs_and_as_arrow(in_slices: bool) -> None:
+    ddl = "m MAP<STRING, INT>, n MAP<DATE, ARRAY<MAP<INT, STRING>>>"
+    day = date(2024, 1, 1)
+    given: list[tuple[Any, Any]] = [
+        ({"b": 1, "a": None}, {day: [{1: "x"}, None]}),
+        ([("a", 1)], [(day, None)]),
+        ({}, None),
+        (None, {}),
+    ]
+    expected = [
+        ([("b", 1), ("a", None)], [(day, [[(1, "x")], None])], 1),
+        ([("a", 1)], [(day, None)], 1),
+        ([], None, 1),
+        (None, [], 1),
+    ]
+    assert rows(bind(given, ddl)) == expected
+    wide = pa.map_(pa.large_string(), pa.int64())
+    inner = pa.map_(pa.date32(), pa.large_list(pa.map_(pa.int8(), pa.large_string())))
+    columns = zip(*[row[:2] for row in expected], strict=True)
+    arrays = [pa.array(each, of) for each, of in zip(columns, (wide, inner), strict=True)]
+    table = pa.table(arrays, names=["m", "n"])
+    assert rows(bind(table.slice(1) if in_slices else table, ddl)) == expected[int(in_slices) :]
+
+
 def test_values_that_fit_without_loss() -> None:
     ddl = (
         "a DOUBLE, b FLOAT, c DECIMAL(38,10), d TIMESTAMP, e TIMESTAMP_NTZ, f BINARY, "
@@ -169,6 +194,7 @@ def test_values_that_fit_without_loss() -> None:
     assert rows(bound)[2][:3] == (1.5, float(np.float32(0.1)), Decimal(5))
 
 
+_MAP = pa.map_(pa.string(), pa.int64())
 NAIVE = datetime(2024, 1, 1)
 AWARE = NAIVE.replace(tzinfo=UTC)
 
@@ -207,6 +233,13 @@ AWARE = NAIVE.replace(tzinfo=UTC)
         ("ARRAY<INT>", [1], [1, "x"], ""),
         ("STRUCT<a: INT>", {"a": 1}, {"b": 1}, "give exactly a"),
         ("STRUCT<a: INT>", {"a": 1}, {"a": 1.5}, ""),
+        ("MAP<STRING, INT>", {"a": 1}, [1], "a dict, or pairs"),
+        ("MAP<STRING, INT>", {"a": 1}, 5, "a dict, or pairs"),
+        ("MAP<STRING, INT>", {"a": 1}, {1: 1}, ""),
+        ("MAP<STRING, INT>", {"a": 1}, {"a": "x"}, ""),
+        ("MAP<STRING, INT>", [("a", 1)], {None: 1}, "never NULL"),
+        ("MAP<DOUBLE, INT>", {0.5: 1}, [(0.5, 1), (1.5, 2), (0.5, 3)], "comes once"),
+        ("ARRAY<MAP<INT, INT>>", [{}], [[(1, 1), (1, 2)]], "comes once"),
     ],
 )
 def test_values_of_the_wrong_type(ddl: str, good: Any, bad: Any, way_out: str) -> None:
@@ -242,6 +275,9 @@ def test_values_of_the_wrong_type(ddl: str, good: Any, bad: Any, way_out: str) -
         ("STRUCT<a: TINYINT>", pa.array([{"a": 1}, {"a": 300}]), 1),
         ("STRUCT<a: TINYINT>", pa.array([{"b": 1}]), 0),
         ("STRUCT<a: TINYINT>", pa.array([1]), 0),
+        ("MAP<STRING, TINYINT>", pa.array([[("a", 1)], [("a", 300)]], _MAP), 1),
+        ("MAP<STRING, BIGINT>", pa.array([[("a", 1)], None, [("a", 1), ("a", 2)]], _MAP), 2),
+        ("MAP<STRING, BIGINT>", pa.array([{"a": 1}]), 0),
     ],
 )
 def test_arrow_columns_of_the_wrong_type(ddl: str, given: pa.Array, row: int) -> None:

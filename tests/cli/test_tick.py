@@ -73,7 +73,8 @@ def test_every_type_comes_back_as_it_went_in(
     place = tmp_path / "types"
     ddl = (
         "b BOOLEAN, i BIGINT, d DECIMAL(20,4), f DOUBLE, s STRING, x BINARY, day DATE, "
-        "at TIMESTAMP, clock TIMESTAMP_NTZ, xs ARRAY<DECIMAL(4,1)>, p STRUCT<a: DATE, n: DOUBLE>"
+        "at TIMESTAMP, clock TIMESTAMP_NTZ, xs ARRAY<DECIMAL(4,1)>, p STRUCT<a: DATE, n: DOUBLE>, "
+        "m MAP<STRING, DATE>, dm MAP<DATE, DECIMAL(4,1)>"
     )
     row = {
         "b": True,
@@ -87,6 +88,8 @@ def test_every_type_comes_back_as_it_went_in(
         "clock": datetime(2024, 1, 31, 12, 0, 0, 5),
         "xs": [Decimal("1.5"), None],
         "p": {"a": date(2024, 1, 1), "n": 0.1},
+        "m": {"b": date(2024, 1, 1), "a": None},
+        "dm": [(date(2024, 1, 1), Decimal("1.5"))],
     }
     with IncrementalFlow.open(place, spark) as flow:
         flow.register_source("t", ddl)

@@ -16,7 +16,7 @@ from ivm_core.model.errors import (
 )
 from ivm_core.model.names import check_relation_name, quote
 from ivm_core.model.schema import Field, Schema, parse_schema, parse_type
-from ivm_core.model.types import BIGINT, INT, STRING, Array, DataType, Decimal, Scalar, Struct
+from ivm_core.model.types import BIGINT, INT, STRING, Array, DataType, Decimal, Map, Scalar, Struct
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,8 @@ from ivm_core.model.types import BIGINT, INT, STRING, Array, DataType, Decimal, 
         ("timestamp_ntz", "TIMESTAMP_NTZ"),
         ("array<array<int>>", "ARRAY<ARRAY<INT>>"),
         ("struct<a:int, `b c`x array<date>>", None),
+        ("map<string,map<int , array<date>>>", "MAP<STRING, MAP<INT, ARRAY<DATE>>>"),
+        ("map<string>", None),
         ("struct<a int, B: array<date>>", "STRUCT<`a`: INT, `B`: ARRAY<DATE>>"),
     ],
 )
@@ -51,6 +53,7 @@ TYPES: st.SearchStrategy[DataType] = st.recursive(
     | st.integers(1, 38).flatmap(lambda p: st.builds(Decimal, st.just(p), st.integers(0, p))),
     lambda inner: (
         st.builds(Array, inner)
+        | st.builds(Map, st.sampled_from([Scalar("INT"), Array(Scalar("STRING"))]), inner)
         | st.lists(inner, min_size=1, max_size=3).map(
             lambda types: Struct(tuple((f"f{i}", each) for i, each in enumerate(types)))
         )
@@ -68,14 +71,13 @@ def test_canonical_ddl_reads_back(columns: list[tuple[DataType, bool]]) -> None:
 @pytest.mark.parametrize(
     ("word", "way_out"),
     [
-        ("MAP<STRING, INT>", "ARRAY<STRUCT"),
         ("VARIANT", "to_json"),
         ("INTERVAL DAY TO SECOND", "BIGINT"),
         ("CHAR(3)", "use STRING"),
         ("VARCHAR(3)", "use STRING"),
         ("TIME", "microseconds since midnight"),
         ("VOID", "CAST(NULL AS"),
-        ("ARRAY<MAP<INT, INT>>", "ARRAY<STRUCT"),
+        ("MAP<STRING, VARIANT>", "to_json"),
         ("STRING COLLATE UTF8_LCASE", "lower("),
         ("STRUCT<a: INT NOT NULL>", "leave NOT NULL out"),
     ],

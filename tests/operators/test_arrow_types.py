@@ -12,7 +12,8 @@ from ivm_core.operators.arrow_types import arrow_schema, from_arrow, from_spark,
 EVERY_TYPE = parse_schema(
     "a BOOLEAN, b TINYINT, c SMALLINT, d INT NOT NULL, e BIGINT, f FLOAT, g DOUBLE, "
     "h DECIMAL(38,10), i STRING, j BINARY, k DATE, l TIMESTAMP, m TIMESTAMP_NTZ, "
-    "n ARRAY<STRUCT<x: INT, y: ARRAY<DECIMAL(5,2)>>>, o STRUCT<`z.z`: TIMESTAMP>"
+    "n ARRAY<STRUCT<x: INT, y: ARRAY<DECIMAL(5,2)>>>, o STRUCT<`z.z`: TIMESTAMP>, "
+    "p MAP<STRING, ARRAY<MAP<INT, DOUBLE>>>"
 )
 
 
@@ -25,7 +26,7 @@ def test_there_and_back() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        spark_types.MapType(spark_types.StringType(), spark_types.StringType()),
+        spark_types.MapType(spark_types.StringType(), spark_types.VariantType()),
         spark_types.NullType(),
         spark_types.VariantType(),
         spark_types.DayTimeIntervalType(),

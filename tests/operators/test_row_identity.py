@@ -67,6 +67,9 @@ def reference(value: Any, of: DataType) -> bytes:
         return value.hex().upper().encode() + b";"
     if kind == "ARRAY":
         return b"%d:" % len(value) + b"".join(reference(each, of.element) for each in value)
+    if kind == "MAP":
+        entries = (b"(" + reference(k, of.key) + reference(v, of.value) for k, v in value)
+        return b"%d:" % len(value) + b"".join(entries)
     return b"(" + b"".join(reference(value.get(name), each) for name, each in of.fields)
 
 
@@ -147,6 +150,16 @@ def values_by_type() -> dict[str, list[Any]]:
         "ARRAY<STRUCT<k: STRING, v: ARRAY<DECIMAL(5,2)>>>": [
             [{"k": "a", "v": [Decimal("1.50"), None]}, None, {"k": None, "v": None}],
             [],
+        ],
+        "MAP<STRING, DOUBLE>": [
+            [],
+            [("a", -0.0)],
+            [("a", 0.0), ("b", None)],
+            [("b", 1.5), ("a", 1)],
+        ],
+        "MAP<DATE, ARRAY<MAP<INT, STRING>>>": [
+            [(date(1, 1, 1), [[(1, "x"), (2, None)], None, []])],
+            [(date(1, 1, 1), None), (date(1970, 1, 1), [])],
         ],
         "STRUCT<s: STRUCT<t: TIMESTAMP_NTZ, f: FLOAT>>": [
             {"s": None},

@@ -22,6 +22,8 @@ def bits(value: Any) -> Any:
         return ("struct", tuple((name, bits(each)) for name, each in value.items()))
     if isinstance(value, list):
         return ("array", tuple(bits(each) for each in value))
+    if isinstance(value, tuple):
+        return ("entry", tuple(bits(each) for each in value))
     return value
 
 

@@ -33,7 +33,7 @@ import sqlglot
 from sqlglot import exp
 
 from ivm_core.model.schema import Schema, parse_schema
-from ivm_core.model.types import Array, DataType, Struct
+from ivm_core.model.types import Array, DataType, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -228,6 +228,11 @@ def value_of(tree: exp.Expression, of: DataType) -> Any:
         return bytes.fromhex(tree.this)
     if isinstance(of, Array):
         return [value_of(each, of.element) for each in tree.expressions]
+    if isinstance(of, Map):
+        keys, values = tree.args["keys"].expressions, tree.args["values"].expressions
+        return [
+            (value_of(k, of.key), value_of(v, of.value)) for k, v in zip(keys, values, strict=True)
+        ]
     if isinstance(of, Struct):
         parts = zip(of.fields, tree.expressions, strict=True)
         return {name: value_of(_bare(each), kind) for (name, kind), each in parts}

@@ -56,6 +56,8 @@ def literal(value: Any) -> str:
         return f"'{str(value).replace('inf', 'Infinity').replace('nan', 'NaN')}'"
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return f"MAP({', '.join(literal(part) for pair in value for part in pair)})"
     if isinstance(value, list):
         return f"ARRAY({', '.join(literal(each) for each in value)})"
     if isinstance(value, dict):

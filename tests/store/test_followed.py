@@ -245,8 +245,15 @@ def test_what_is_no_table(tmp_path: Path) -> None:
 
 
 def test_types_that_cannot_be_in_a_z_set(tmp_path: Path) -> None:
-    DeltaTable.create(str(tmp_path), pa.schema([("m", pa.map_(pa.string(), pa.int32()))]))
-    with pytest.raises(Unsupported, match="the type MAP"):
+    DeltaTable.create(str(tmp_path), pa.schema([("v", pa.string())]))
+    log = tmp_path / "_delta_log" / f"{0:020d}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    features = {name: ["variantType"] for name in ("readerFeatures", "writerFeatures")}
+    lines = [{"protocol": protocol | features} if "protocol" in each else each for each in lines]
+    text = "\n".join(map(json.dumps, lines))
+    log.write_text(text.replace('\\"string\\"', '\\"variant\\"'))
+    with pytest.raises(Unsupported, match="the type VARIANT"):
         FollowedTable(Location(tmp_path)).schema()
 
 

@@ -30,14 +30,16 @@ SELECT t.id FROM (t LEFT SEMI JOIN u ON t.id = u.id);
 
 -- refused: Unsupported | the type VOID
 SELECT NULL AS nothing FROM t;
--- refused: Unsupported | the type MAP
-SELECT map('a', x) AS m FROM t;
 -- refused: Unsupported | the type INTERVAL
 SELECT ts - ts AS i FROM t;
 -- refused: Unsupported | the type VARIANT
 SELECT parse_json(s) AS v FROM t;
--- refused: Unsupported | the type MAP
-SELECT array(map('a', 1)) AS m FROM t;
+-- refused: Unsupported | the type INTERVAL
+SELECT array(map('a', ts - ts)) AS m FROM t;
+-- refused: Unsupported | comparing values of type MAP<STRING, INT> | map_entries
+SELECT map('a', x) AS m, COUNT(*) AS n FROM t GROUP BY map('a', x);
+-- refused: UserError | Spark fails on the SQL | another type
+SELECT id, s:a AS a FROM t;
 -- refused: Unsupported | SUM of floating-point numbers over a frame of RANGE | DECIMAL
 SELECT id, SUM(CAST(x AS DOUBLE)) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM t;
 -- refused: UserError | Intervals greater than a month
@@ -72,7 +74,7 @@ SELECT t.id, u.y FROM t LEFT JOIN u ON t.id = u.id AND t.x NOT IN (SELECT y FROM
 SELECT t.id, u.y FROM t FULL JOIN u ON t.id = u.id AND NOT (u.y IN (SELECT x FROM t));
 -- refused: Unsupported | NOT IN (SELECT …) of the side of a join whose rows all stay | takes NOT IN for true | NOT EXISTS
 SELECT t.id FROM t LEFT ANTI JOIN u ON t.id = u.id AND t.x NOT IN (SELECT y FROM u);
--- refused: Unsupported | a column of this type | MAP, VARIANT, INTERVAL | map_entries
+-- refused: Unsupported | a column of this type | VARIANT, INTERVAL | a number of seconds
 SELECT MAX(ts - TIMESTAMP '2024-01-01') > INTERVAL '1' DAY AS late FROM t;
 -- refused: Unsupported | LIMIT | write the number
 SELECT id FROM t ORDER BY id LIMIT LENGTH('ab');
