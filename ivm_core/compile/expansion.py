@@ -66,14 +66,18 @@ def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> No
             done[id(node)] = kept_if_read_often(node, expanded(node))
         return done[id(node)]
 
+    def can_keep(node: Node) -> bool:
+        try:
+            types_of(node)
+        except Unsupported:
+            return False  # it has untyped NULLs, or texts with a collation
+        return True
+
     def kept_if_read_often(node: Node, result: Node) -> Node:
         often = readers.times.get(node.text, 0)
         if often < 2 or isinstance(result, STATEFUL) or often * _leaves(result) <= MANY_LEAVES:
             return result
-        try:
-            types_of(node)
-        except Unsupported:
-            # an untyped NULL can't be stored
+        if not can_keep(node):
             return result
         return kept.setdefault(node.text, Kept(result, readers.keys.get(node.text, ())))
 
@@ -81,13 +85,13 @@ def expand(plan: Node, types_of: Callable[[Node], Mapping[str, DataType]]) -> No
         inputs = tuple(visit(child) for child in node.inputs)
         if isinstance(node, Match):
             nulls = types_of(node.right) if node.kind == "LEFT" else {}
-            return _match(Match(inputs[0], inputs[1], node.kind, node.conditions), nulls)
+            return _match(Match(inputs[0], inputs[1], node.kind, node.conditions), nulls, can_keep)
         if isinstance(node, Top) and node.offset and node.limit is not None:
             # the rows up to the end of the page are kept, and the page is cut from them
             first = replace(node, input=inputs[0], limit=node.limit + node.offset, offset=0)
             return replace(node, input=first)
         if isinstance(node, SetOperation):
-            return _set_operation(SetOperation(inputs[0], inputs[1], node.kind))
+            return _set_operation(SetOperation(inputs[0], inputs[1], node.kind), can_keep)
         if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
             return with_inputs(node, inputs)
         return node
@@ -119,10 +123,10 @@ def _leaves(node: Node) -> int:
     return sum(_leaves(child) for child in node.inputs)
 
 
-def _match(node: Match, nulls: Mapping[str, DataType]) -> Node:
+def _match(node: Match, nulls: Mapping[str, DataType], can_keep: Callable[[Node], bool]) -> Node:
     if node.kind == "SEMI":
-        return _semi(node)
-    unmatched = UnionAll((node.left, Negated(_semi(node))))
+        return _semi(node, can_keep)
+    unmatched = UnionAll((node.left, Negated(_semi(node, can_keep))))
     if node.kind == "ANTI":
         return unmatched
     pairs: Node = Join((node.left, node.right), ())
@@ -135,7 +139,7 @@ def _match(node: Match, nulls: Mapping[str, DataType]) -> Node:
     return UnionAll((pairs, Project(unmatched, (*unchanged(node.left.columns), *padding))))
 
 
-def _semi(node: Match) -> Node:
+def _semi(node: Match, can_keep: Callable[[Node], bool]) -> Node:
     """Left rows that have a match: joined with what matches, each once."""
     left, right = node.left, node.right
     between: list[Scalar] = []
@@ -147,19 +151,25 @@ def _semi(node: Match) -> Node:
         else:
             between.append(condition)
     pairs = [_sides(condition, node) for condition in between]
-    if all(pair is not None for pair in pairs):
-        return _by_equal_keys(left, right, [pair for pair in pairs if pair is not None], between)
+    equalities = [pair for pair in pairs if pair is not None]
+    if len(equalities) == len(pairs):
+        keys = _keys(right, equalities)
+        if all(theirs.is_column for _, theirs in equalities) or can_keep(keys):
+            return _by_equal_keys(left, Distinct(keys), equalities, between)
     return _by_any_condition(left, right, between)
 
 
+def _keys(right: Node, pairs: list[tuple[Scalar, Scalar]]) -> Node:
+    """What the right side has to match, without anything to match that it has rows."""
+    keys = [(f"?match_{number}", theirs) for number, (_, theirs) in enumerate(pairs, 1)]
+    return Project(right, tuple(keys or [("?match", scalar_of(exp.true()))]))
+
+
 def _by_equal_keys(
-    left: Node, right: Node, pairs: list[tuple[Scalar, Scalar]], conditions: list[Scalar]
+    left: Node, matching: Node, pairs: list[tuple[Scalar, Scalar]], conditions: list[Scalar]
 ) -> Node:
-    names = [f"?match_{number}" for number in range(1, len(pairs) + 1)]
-    keys = [(name, theirs) for name, (_, theirs) in zip(names, pairs, strict=True)]
-    matching = Distinct(Project(right, tuple(keys or [("?match", scalar_of(exp.true()))])))
     joined: Node = Join((left, matching), ())
-    for name, (ours, _), condition in zip(names, pairs, conditions, strict=True):
+    for name, (ours, _), condition in zip(matching.columns, pairs, conditions, strict=False):
         kind = exp.NullSafeEQ if is_null_safe(condition) else exp.EQ
         joined = Filter(joined, scalar_of(kind(this=tree_of(ours), expression=column(name))))
     return _only(joined, left)
@@ -196,7 +206,7 @@ def _only(joined: Node, left: Node) -> Node:
     return Project(joined, unchanged(left.columns))
 
 
-def _set_operation(node: SetOperation) -> Node:
+def _set_operation(node: SetOperation, can_keep: Callable[[Node], bool]) -> Node:
     if node.kind.endswith("ALL"):
         return _counted(node)
     names = [f"?other_{number}" for number in range(1, len(node.columns) + 1)]
@@ -207,7 +217,7 @@ def _set_operation(node: SetOperation) -> Node:
         for ours, name in zip(node.columns, names, strict=True)
     )
     kind = "SEMI" if node.kind == "INTERSECT" else "ANTI"
-    return _match(Match(Distinct(node.left), right, kind, same), {})
+    return _match(Match(Distinct(node.left), right, kind, same), {}, can_keep)
 
 
 def _counted(node: SetOperation) -> Node:

@@ -6,7 +6,8 @@
 A column of a derived table may be a VARIANT, an INTERVAL or an untyped NULL, which no row of a node
 can have. Such an expression is lifted through filters, joins, generators, window functions
 and LIMIT to the expressions that read it; what it reads goes with it. Where it would be compared
-with other rows (DISTINCT, GROUP BY, a set operation) it stays, and is refused by its type.
+with other rows (DISTINCT, GROUP BY, a set operation) it stays, and is refused by its type; but for
+INTERVALs, which an aggregate keeps as numbers (`compile.intervals`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.compile.intervals import distinct_numbers, over_numbers
 from ivm_core.operators.sql import column, column_scalar, scalar_of, tree_of, unchanged
-from ivm_core.plan.nodes import Aggregate, Filter, Generate, Join, Match, Node, Project
+from ivm_core.plan.nodes import Aggregate, Distinct, Filter, Generate, Join, Match, Node, Project
 from ivm_core.plan.partitioned import Top, Windowed
 from ivm_core.plan.rewriting import with_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from ivm_core.plan.scalar import Scalar
 
@@ -43,14 +45,22 @@ SUSPECTS = (
 SUSPECT_TREES = (exp.Sub, exp.Interval, exp.Collate)
 
 
-def lift_unstorable(plan: Node, is_storable: Callable[[Node], bool]) -> Node:
-    """The plan with such columns lifted; `is_storable` says whether a node can be kept."""
-    return _Lifting(is_storable).whole(plan)
+def lift_unstorable(
+    plan: Node, is_storable: Callable[[Node], bool], interval: Callable[[Node], str]
+) -> Node:
+    """The plan with such columns lifted.
+
+    `is_storable` says whether a node can be kept, `interval` which INTERVAL its one column is.
+    """
+    return _Lifting(is_storable, interval).whole(plan)
 
 
 class _Lifting:
-    def __init__(self, is_storable: Callable[[Node], bool]) -> None:
+    def __init__(
+        self, is_storable: Callable[[Node], bool], interval: Callable[[Node], str]
+    ) -> None:
         self._is_storable = is_storable
+        self._interval = interval
         self._done: dict[int, tuple[Node, Lifted]] = {}
         self._restored: dict[int, Node] = {}
 
@@ -79,8 +89,10 @@ class _Lifting:
         if isinstance(node, Match):
             return self._match(node)
         if isinstance(node, Aggregate):
-            return self._aggregate(node), {}
-        if not isinstance(node, Filter | Join | Generate | Windowed | Top) or self._compares(node):
+            return self._aggregate(node)
+        if isinstance(node, Distinct):
+            return self._distinct(node)
+        if not isinstance(node, Filter | Join | Generate | Windowed | Top) or self._divides(node):
             return self._same(node, tuple(self.whole(child) for child in node.inputs)), {}
         inputs: list[Node] = []
         lifted: dict[str, exp.Expr] = {}
@@ -98,15 +110,17 @@ class _Lifting:
         if isinstance(node, Generate):
             over = replace(node, input=inputs[0], generator=_over(node.generator, lifted))
             return over, lifted
-        return with_inputs(node, tuple(inputs)), lifted
+        if isinstance(node, Top):
+            order = tuple(_over(each, lifted) for each in node.order)
+            return replace(node, input=inputs[0], order=order), lifted
+        calls = tuple((name, _over(each, lifted)) for name, each in node.calls)
+        return replace(node, input=inputs[0], calls=calls), lifted
 
-    def _compares(self, node: Node) -> bool:
-        """Whether a node of many rows reads such a column itself."""
+    def _divides(self, node: Node) -> bool:
+        """Whether rows go to parts by such a column."""
         if not isinstance(node, Windowed | Top):
             return False
-        scalars = node.order if isinstance(node, Top) else tuple(each for _, each in node.calls)
-        read = set(node.partition).union(*(each.columns for each in scalars))
-        return not read.isdisjoint(self.of(node.input)[1])
+        return not set(node.partition).isdisjoint(self.of(node.input)[1])
 
     @staticmethod
     def _same(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -132,18 +146,43 @@ class _Lifting:
             return self._same(node, (below,)) if not found else Project(below, tuple(outputs)), {}
         return Project(below, tuple(kept or unchanged(below.columns[:1]))), lifted
 
-    def _aggregate(self, node: Aggregate) -> Node:
-        """COUNT asks only whether a value is there."""
+    def _aggregate(self, node: Aggregate) -> Lifted:
+        """COUNT asks only whether a value is there; INTERVALs are numbers."""
         below, found = self.of(node.input)
         wanted = {column for _, column in node.keys}
         wanted |= {call.argument or "" for call in node.calls if call.function != "COUNT"}
-        if not found or not wanted.isdisjoint(found):
-            return self._same(node, (self.whole(node.input),))
+        if not found:
+            return self._same(node, (below,)), {}
+        if not wanted.isdisjoint(found):
+            kinds = self._intervals(below, found, wanted)
+            if kinds is None:
+                return self._same(node, (self.whole(node.input),)), {}
+            numbered = over_numbers(node, below, found, kinds)
+            inner, others = self._aggregate(numbered.node)
+            return inner, others | numbered.lifted
         outputs = list(unchanged(name for name in node.input.columns if name not in found))
         for name, tree in found.items():
             is_there = exp.paren(tree.copy()).is_(exp.null()).not_()
             outputs.append((name, scalar_of(exp.case().when(is_there, exp.true()))))
-        return replace(node, input=Project(below, tuple(outputs)))
+        return replace(node, input=Project(below, tuple(outputs))), {}
+
+    def _distinct(self, node: Distinct) -> Lifted:
+        below, found = self.of(node.input)
+        kinds = self._intervals(below, found, found.keys()) if found else None
+        if kinds is None:
+            return self._same(node, (self.whole(node.input),)), {}
+        return distinct_numbers(node, below, found, kinds)
+
+    def _intervals(
+        self, below: Node, found: Mapping[str, exp.Expr], wanted: Collection[str]
+    ) -> dict[str, str] | None:
+        """The INTERVALs that the wanted columns are; None if one of them is something else."""
+        kinds = {
+            name: self._interval(Project(below, ((name, scalar_of(found[name].copy())),)))
+            for name in found
+            if name in wanted
+        }
+        return kinds if all(kinds.values()) else None
 
     def _match(self, node: Match) -> Lifted:
         left, found = self.of(node.left)

@@ -29,7 +29,7 @@ from ivm_core.compile.stages import (
     physical_names,
     scans,
 )
-from ivm_core.compile.type_book import UNTYPED, Analyser, TypeBook
+from ivm_core.compile.type_book import Analyser, TypeBook, is_untyped
 from ivm_core.model.errors import InternalError, Unsupported, UserError
 from ivm_core.model.names import SHARED_PREFIX
 from ivm_core.model.schema import Field, Schema, parse_schema
@@ -197,7 +197,11 @@ def plan_view(
     name: str, parse: Callable[[], Node], catalog: Mapping[str, Schema], types: TypeBook
 ) -> ViewPlan:
     """The plan of a view's query, and its expansion."""
-    plan = lift_unstorable(parse(), lambda node: types.can_be_kept(node, catalog))
+    plan = lift_unstorable(
+        parse(),
+        lambda node: types.can_be_kept(node, catalog),
+        lambda node: types.interval(node, catalog),
+    )
     plan = with_common_types(plan, catalog, types)
     # before pruning, so that a query that is read twice has one order
     plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
@@ -303,7 +307,7 @@ def _booked(plan: Node, book: Mapping[str, str]) -> dict[str, dict[str, DataType
     result: dict[str, dict[str, DataType]] = {}
     for node in plan.walk():
         ddl = book.get(node.fingerprint)
-        if ddl is not None and ddl != UNTYPED:
+        if ddl is not None and not is_untyped(ddl):
             known = parse_schema(ddl)
             types = zip(node.columns, known, strict=True)
             result[node.text] = {column: each.type for column, each in types}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 UNTYPED = "?"
-"""What the book says of a node whose columns Spark can't all give a type."""
+"""What the book says of a node whose columns can't all be kept; of one column with its type."""
 
 
 class Analyser(Protocol):
@@ -37,6 +37,9 @@ class Analyser(Protocol):
 
     def types_of(self, sql: str, relations: Mapping[str, Schema]) -> list[DataType]:
         """The types of a query's columns; raises for what Spark refuses."""
+
+    def columns_of(self, sql: str, relations: Mapping[str, Schema]) -> list[tuple[str, str]] | None:
+        """Names and types of a query's columns in Spark's words; None for what it refuses."""
 
     def refuse_random(self, sql: str, relations: Mapping[str, Schema], names: list[str]) -> None:
         """Raise NotIncremental for expressions that Spark calls non-deterministic."""
@@ -66,13 +69,14 @@ class TypeBook:
             found = self._asked(node, catalog, self._analyser)
             positional = tuple(Field(f"c{i}", each) for i, each in enumerate(found))
             self.book[node.fingerprint] = Schema(positional, internal=True).ddl
-        if self.book[node.fingerprint] == UNTYPED:
+        if is_untyped(self.book[node.fingerprint]):
             raise Unsupported(
                 "a column of this type",
                 position=f"{self._where}, {node.text}",
-                reason="rows that are kept can't have a VARIANT, INTERVAL or untyped NULL",
-                rewrite="cast it where it is made: CAST(NULL AS STRING), to_json(v), or a number "
-                "of seconds",
+                reason="rows that are kept can't have a VARIANT, an INTERVAL, a text with a "
+                "collation or an untyped NULL",
+                rewrite="cast it where it is made: CAST(NULL AS STRING), to_json(v), lower(s), or "
+                "a number of seconds",
             )
         known = parse_schema(self.book[node.fingerprint])
         return {column: each.type for column, each in zip(node.columns, known, strict=True)}
@@ -85,6 +89,13 @@ class TypeBook:
         except Unsupported:
             return False
 
+    def interval(self, node: Node, catalog: Mapping[str, Schema]) -> str:
+        """The type of a node's one column where that is an INTERVAL, in Spark's words; or empty."""
+        if self.can_be_kept(node, catalog):
+            return ""
+        found = self.book[node.fingerprint].removeprefix(UNTYPED)
+        return found if found.startswith("interval ") else ""
+
     def _asked(
         self, node: Node, catalog: Mapping[str, Schema], analyser: Analyser
     ) -> list[DataType]:
@@ -96,7 +107,8 @@ class TypeBook:
         try:
             return analyser.types_of(text_of(query), read)
         except Unsupported:
-            self.book[node.fingerprint] = UNTYPED
+            columns = analyser.columns_of(text_of(query), read) or ()
+            self.book[node.fingerprint] = UNTYPED + (columns[0][1] if len(columns) == 1 else "")
             raise
 
     def _alone(self, node: Node, catalog: Mapping[str, Schema]) -> tuple[Node, dict[str, Schema]]:
@@ -138,6 +150,11 @@ class TypeBook:
             read = {name: relation_schema(name, relations) for name in source.relations}
             names = [scalar.sql for scalar in scalars]
             self._analyser.refuse_random(text_of(select(counts, query)), read, names)
+
+
+def is_untyped(booked: str) -> bool:
+    """Whether the book says that a node can't be kept."""
+    return booked.startswith(UNTYPED)
 
 
 def relation_schema(name: str, catalog: Mapping[str, Schema]) -> Schema:

@@ -31,6 +31,7 @@ Rows
   LATERAL VIEW, explode, posexplode, inline, stack | SELECT id, e FROM t LATERAL VIEW explode(xs) l AS e | generators.sql
   a generator in the select list | SELECT id, explode(xs) AS e FROM t | lateral.sql
   p.*, all fields of a struct | SELECT id, p.* FROM t | project.sql
+  texts by a collation in conditions, ON and ORDER BY | SELECT id FROM t WHERE s COLLATE UTF8_LCASE = 'a' | collations.sql
   columns of type MAP | SELECT id, map('a', x) AS m FROM t | maps.sql
   operators of a pipe | FROM t |> WHERE x > 1 |> AGGREGATE COUNT(*) AS n GROUP BY k | pipes.sql
   VALUES, range, constants | SELECT t.id FROM t JOIN (VALUES (1), (2)) AS v(k) ON t.k = v.k | generators.sql
@@ -60,6 +61,7 @@ Groups
   collect_list, collect_set, array_agg, listagg | SELECT k, collect_list(x) AS xs FROM t GROUP BY k | other_aggregates.sql
   first, last, approx_percentile | SELECT k, first(x) AS f, approx_percentile(x, 0.5) AS p FROM t GROUP BY k | other_aggregates.sql
   percentile, median, mode, min_by, max_by, bit_*, any other aggregate | SELECT k, median(x) AS m, max_by(id, x) AS b FROM t GROUP BY k | other_aggregates.sql
+  INTERVALs in COUNT, SUM, AVG, MIN, MAX, GROUP BY, DISTINCT | SELECT k, AVG(ts - TIMESTAMP '2024-01-01') > INTERVAL '1' DAY AS a FROM t GROUP BY k | intervals.sql
   variances, correlations, regressions, exact | SELECT k, stddev(d) AS s, corr(d, x) AS c FROM t GROUP BY k | other_aggregates.sql
   ROLLUP, CUBE, GROUPING SETS, GROUPING() | SELECT k, s, GROUPING(s) AS g, COUNT(*) AS n FROM t GROUP BY ROLLUP (k, s) | grouping_sets.sql
   PIVOT | SELECT * FROM (SELECT k, s, x FROM t) PIVOT (SUM(x) FOR s IN ('a', 'b')) | pivots.sql
@@ -86,7 +88,7 @@ Not maintained
   random functions | SELECT id, rand() AS r FROM t | not_incremental.sql
   values of the session | SELECT id, current_user() AS u FROM t | not_incremental.sql
   TABLESAMPLE | SELECT id FROM t TABLESAMPLE (10 PERCENT) | unsupported.sql
-  columns of type VARIANT, INTERVAL | SELECT parse_json(s) AS v FROM t | unsupported.sql
+  columns of type VARIANT, INTERVAL, of texts with a collation | SELECT parse_json(s) AS v FROM t | unsupported.sql
 """
 COSTS = {
     "incremental": "the change and what it touches",

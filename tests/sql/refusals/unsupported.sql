@@ -74,7 +74,9 @@ SELECT t.id, u.y FROM t LEFT JOIN u ON t.id = u.id AND t.x NOT IN (SELECT y FROM
 SELECT t.id, u.y FROM t FULL JOIN u ON t.id = u.id AND NOT (u.y IN (SELECT x FROM t));
 -- refused: Unsupported | NOT IN (SELECT …) of the side of a join whose rows all stay | takes NOT IN for true | NOT EXISTS
 SELECT t.id FROM t LEFT ANTI JOIN u ON t.id = u.id AND t.x NOT IN (SELECT y FROM u);
--- refused: Unsupported | a column of this type | VARIANT, INTERVAL | a number of seconds
-SELECT MAX(ts - TIMESTAMP '2024-01-01') > INTERVAL '1' DAY AS late FROM t;
+-- refused: Unsupported | the type COLLATE | lower
+SELECT COUNT(*) AS n FROM t GROUP BY s COLLATE UTF8_LCASE;
+-- refused: Unsupported | a column of this type | VARIANT, an INTERVAL | lower(s)
+SELECT CAST(MIN(s COLLATE UTF8_LCASE) AS STRING) AS m FROM t;
 -- refused: Unsupported | LIMIT | write the number
 SELECT id FROM t ORDER BY id LIMIT LENGTH('ab');
