@@ -154,7 +154,7 @@ def _semi(node: Match, can_keep: Callable[[Node], bool]) -> Node:
     equalities = [pair for pair in pairs if pair is not None]
     if len(equalities) == len(pairs):
         keys = _keys(right, equalities)
-        if all(theirs.is_column for _, theirs in equalities) or can_keep(keys):
+        if not any(_is_collated(theirs) for _, theirs in equalities) or can_keep(keys):
             return _by_equal_keys(left, Distinct(keys), equalities, between)
     return _by_any_condition(left, right, between)
 
@@ -163,6 +163,12 @@ def _keys(right: Node, pairs: list[tuple[Scalar, Scalar]]) -> Node:
     """What the right side has to match, without anything to match that it has rows."""
     keys = [(f"?match_{number}", theirs) for number, (_, theirs) in enumerate(pairs, 1)]
     return Project(right, tuple(keys or [("?match", scalar_of(exp.true()))]))
+
+
+def _is_collated(scalar: Scalar) -> bool:
+    """Whether an expression may be a text with a collation, which no row can have."""
+    calls = tree_of(scalar).find_all(exp.Collate, exp.Anonymous)
+    return any(isinstance(each, exp.Collate) or "collat" in each.name.lower() for each in calls)
 
 
 def _by_equal_keys(
