@@ -351,6 +351,8 @@ def _stage_program(
         for physical, (_, column) in zip(names, aggregate.keys, strict=False)
     )
     _refuse_maps((key.type for key in keys), where)
+    extremes = (call.argument for call in aggregate.calls if call.function in ("MIN", "MAX"))
+    _refuse_maps((body[each] for each in extremes if each is not None), where)
     results = tuple(
         Field(physical, accumulator.result_type)
         for physical, accumulator in zip(names[len(keys) :], accumulators, strict=True)
@@ -367,10 +369,10 @@ def _refuse_maps(compared: Iterable[DataType], where: str) -> None:
         raise Unsupported(
             f"comparing values of type {found.ddl}",
             position=where,
-            reason="GROUP BY, DISTINCT, PARTITION BY and joins need an equality, which SQL has "
-            "for no MAP",
-            rewrite="array_sort(map_entries(m)), or the entries that you need: m['key'], in a "
-            "derived table",
+            reason="GROUP BY, DISTINCT, PARTITION BY, joins, any_value and scalar subqueries need "
+            "an equality or an order, which SQL has for no MAP",
+            rewrite="array_sort(map_entries(m)), the entries that you need: m['key'], in a "
+            "derived table, or max_by(m, x)",
         )
 
 

@@ -12,9 +12,9 @@ from ivm_core.frontend.grouping import aggregated, group_by
 from ivm_core.frontend.other_ways import is_listed, is_star
 from ivm_core.frontend.outer import (
     Outer,
+    aliases,
     from_clause,
     outer_columns,
-    outer_names,
     read_in_place,
 )
 from ivm_core.frontend.outer_aggregates import OuterAggregates
@@ -224,7 +224,9 @@ class Builder:
         whole = Sources(self, ctes, spelled)
         # a RIGHT JOIN keeps rows of what it joins: outer values come first only if FROM reads them
         parts = [each for each in (start, *joins, *laterals) if each is not None]
-        is_read = start is None or any(outer_names(each) for each in parts)
+        own = aliases(tree)
+        read = (found.table for each in parts for found in outer_columns(each))
+        is_read = start is None or any(alias not in own for alias in read)
         if outer is not None and is_read:
             whole.begin(outer.values)
         elif start is None:

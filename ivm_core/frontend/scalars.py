@@ -54,15 +54,13 @@ def _with_spelling(tree: exp.Expr) -> exp.Expr:
 
 
 def _with_field_names(node: exp.Expr) -> exp.Expr:
-    """`struct(a)` and `arrays_zip(a)` have a field `a`, whatever the plan calls the column."""
+    """`struct(t.a)` has a field `a`, whatever the plan calls the column."""
     if isinstance(node, exp.Tuple) and not isinstance(node.parent, LISTS):
         node = exp.Anonymous(this="STRUCT", expressions=node.expressions)
     if not isinstance(node, exp.Anonymous):
         return node
     if folded(node.name) == "struct":
         node.set("expressions", [_as_field(each) for each in node.expressions])
-    if folded(node.name) == "arrays_zip" and any(map(_field_name, node.expressions)):
-        return _zipped(node)
     return node
 
 
@@ -77,22 +75,6 @@ def _field_name(tree: exp.Expr) -> str | None:
     if not isinstance(tree, exp.Column):
         return None
     return as_written(tree) or tree.name
-
-
-def _zipped(call: exp.Anonymous) -> exp.Expr:
-    """The zipped arrays with their fields renamed element by element."""
-    element = exp.to_identifier("zipped", quoted=True)
-    fields: list[exp.Expr] = []
-    for number, argument in enumerate(call.expressions):
-        name = _field_name(argument)
-        inner = plan_column(argument.table, argument.name) if name is not None else str(number)
-        fields.append(exp.Literal.string(name if name is not None else inner))
-        field = exp.to_identifier(inner, quoted=True)
-        fields.append(exp.Dot(this=element.copy(), expression=field))
-    body = exp.Anonymous(this="NAMED_STRUCT", expressions=fields)
-    renamed = exp.Lambda(this=body, expressions=[element])
-    zipped = exp.Anonymous(this="ARRAYS_ZIP", expressions=call.expressions)
-    return exp.Anonymous(this="TRANSFORM", expressions=[zipped, renamed])
 
 
 def _bound(node: exp.Expr) -> exp.Expr:

@@ -64,6 +64,12 @@ class Sources:
 
     def add(self, relation: exp.Expr) -> None:
         """A relation, or a parenthesis with joins of its own."""
+        if self._parts and _keeps_right_rows(relation):
+            # rows that stay without a match do so among what is in the parenthesis
+            own = Sources(self._builder, self._ctes, self._spelled)
+            own.add(relation)
+            self._parts.append(own._settled())
+            return
         is_query = isinstance(relation, exp.Subquery)
         if is_parenthesis(relation):
             self.add(relation.this)
@@ -231,6 +237,18 @@ class Sources:
             reason="this version does not join in that way",
             rewrite="write one of the sides as a derived table",
         )
+
+
+def _keeps_right_rows(relation: exp.Expr) -> bool:
+    """Whether a RIGHT or FULL JOIN stands in a parenthesis."""
+    if not isinstance(relation, exp.Subquery | exp.Table):
+        return False
+    joins = relation.args.get("joins") or ()
+    inside = [each.this for each in joins]
+    inside += [relation.this] if is_parenthesis(relation) else []
+    return any(each.side in ("RIGHT", "FULL") for each in joins) or any(
+        _keeps_right_rows(each) for each in inside
+    )
 
 
 def filtered(node: Node, conditions: list[exp.Expr]) -> Node:

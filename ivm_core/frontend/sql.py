@@ -18,6 +18,8 @@ from sqlglot.schema import MappingSchema
 
 from ivm_core.frontend.builder import Builder
 from ivm_core.frontend.dialect import Verbatim
+from ivm_core.frontend.field_names import with_field_names
+from ivm_core.frontend.negations import with_negations_inside
 from ivm_core.frontend.other_ways import (
     as_select,
     with_columns_outside,
@@ -182,12 +184,13 @@ class _Planner:
     def plan(self, tree: exp.Expr) -> Node:
         """The plan of a query, whose tree is changed on the way."""
         tree = with_value_names(without_doubled_parentheses(without_orders(tree)))
+        tree = with_negations_inside(tree)
         tree = with_columns_outside(tree)
         tree = without_pivots(tree, self._columns_of, self._where, self._questions)
         tree = with_generated_names(tree, self._where, self._questions)
         tree = with_exists(tree, self._columns_of, self._where)
         tree = with_fields(tree, self._catalog, self._known, self._questions)
-        tree = with_star_arguments(tree, self._columns_of)
+        tree = with_field_names(with_star_arguments(tree, self._columns_of))
         tree = with_lateral_views(tree, self._where, self._questions)
         tree = with_window_times(with_grouping_ids(with_grouped_subqueries(tree)))
         tree = with_times(with_named_windows(tree, self._where), self._questions)

@@ -22,8 +22,11 @@ from ivm_core.frontend.grouping import aggregated
 from ivm_core.frontend.outer import Outer, of_no_rows, outer_columns, outer_names
 from ivm_core.frontend.scalars import internal
 from ivm_core.frontend.subquery_parts import (
+    ONE,
+    ROWS,
     bare,
     conjuncts,
+    counted,
     equalities,
     has_subquery,
     is_correlated,
@@ -32,6 +35,7 @@ from ivm_core.frontend.subquery_parts import (
     names_in,
     of_existence,
     one_row_each,
+    only_one,
     or_unknown,
     over_nothing,
     renamed,
@@ -285,19 +289,24 @@ class Subqueries:
             key_names = [f"?key_{number}" for number in range(1, len(keys) + 1)]
             outputs = [(n, scalar_of(key)) for n, key in zip(key_names, keys, strict=True)]
             flat = Project(inner.node, (*outputs, ("?value", scalar_of(output))))
-            grouped = one_row_each(flat, tuple(key_names))
-            value = column(grouped.columns[-1])
+            grouped = counted(flat, tuple(key_names))
+            value = column(ONE)
         kept = unchanged(dict.fromkeys(key_names))
         found = f"{name}_found"
+        rows = f"{name}_rows"
         extra = [(f"{name}_value", scalar_of(value)), (found, scalar_of(exp.true()))]
+        extra += [] if calls else [(rows, column_scalar(ROWS))]
         right = Project(grouped, (*kept, *extra))
         conditions = [
             exp.EQ(this=column(key), expression=theirs)
             for key, (_, theirs) in zip(key_names, pairs, strict=True)
         ]
-        matched = self._match(node, right, "LEFT", conditions, (f"{name}_value", found))
+        matched = self._match(node, right, "LEFT", conditions, tuple(each for each, _ in extra))
         there = column(found).is_(exp.null()).not_()
-        result = exp.case().when(there, column(f"{name}_value")).else_(empty)
+        result: exp.Expr = exp.case().when(there, column(f"{name}_value")).else_(empty)
+        if not calls:
+            # here and not below: two rows of a key that nobody asks for are no error
+            result = only_one(column(rows), column(f"{name}_value"))
         outer = unchanged(node.columns)
         return Project(matched, (*outer, (name, scalar_of(result))))
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TOO_MANY = "a scalar subquery gave more than one row"
+ONE, ROWS = "?one", "?rows"
 
 
 def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
@@ -152,16 +153,23 @@ def is_one_row(query: exp.Expr) -> bool:
     return bool(aggregate_calls(list(query.expressions)))
 
 
+def counted(rows: Node, keys: tuple[str, ...]) -> Node:
+    """One value a key, and how many rows it has."""
+    calls = (AggregateCall(ONE, "MAX", rows.columns[-1]), AggregateCall(ROWS, "COUNT_STAR", None))
+    return Aggregate(rows, tuple((key, key) for key in keys), calls)
+
+
+def only_one(rows: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """The value of a key; two rows raise."""
+    message = exp.Anonymous(this="RAISE_ERROR", expressions=[exp.Literal.string(TOO_MANY)])
+    many = exp.GT(this=rows, expression=exp.Literal.number(1))
+    return exp.case().when(many, message).else_(value)
+
+
 def one_row_each(rows: Node, keys: tuple[str, ...]) -> Node:
     """The one value a key; two rows of a key raise."""
-    item = rows.columns[-1]
-    calls = (AggregateCall("?one", "MAX", item), AggregateCall("?rows", "COUNT_STAR", None))
-    counted = Aggregate(rows, tuple((key, key) for key in keys), calls)
-    message = exp.Anonymous(this="RAISE_ERROR", expressions=[exp.Literal.string(TOO_MANY)])
-    many = exp.GT(this=column("?rows"), expression=exp.Literal.number(1))
-    value = exp.case().when(many, message).else_(column("?one"))
-    kept = unchanged(keys)
-    return Project(counted, (*kept, ("?value", scalar_of(value))))
+    value = only_one(column(ROWS), column(ONE))
+    return Project(counted(rows, keys), (*unchanged(keys), ("?value", scalar_of(value))))
 
 
 def over_nothing(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:

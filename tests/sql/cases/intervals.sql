@@ -28,3 +28,12 @@ INSERT INTO dept VALUES (4, 'FAY'), (2, 'bOb');
 UPSERT INTO emp VALUES (3, 'Eve', 1, '2024-01-01 00:00:00', '2024-01-01 00:00:01', '2024-02-01');
 DELETE FROM dept VALUES (1, 'ANN');
 DELETE KEYS FROM emp VALUES (4), (5);
+
+-- case: intervals of any number of minutes
+CREATE SOURCE e (a TIMESTAMP, b TIMESTAMP);
+CREATE VIEW i1 AS SELECT CAST(MAX(b - a) AS STRING) AS m, CAST(SUM(b - a) AS STRING) AS s, CAST(AVG(a - b) AS STRING) AS v FROM e;
+-- tick: one
+INSERT INTO e VALUES ('2024-01-01 00:00:00', '2024-01-01 00:36:00'), ('2024-01-01 00:00:00', '2023-12-31 00:00:01.5');
+-- tick: two
+-- tick: three
+INSERT INTO e VALUES ('2024-01-01 00:00:00', '2024-01-11 23:59:59.999999');

@@ -119,3 +119,31 @@ DELETE FROM z VALUES (3);
 INSERT INTO z VALUES (NULL);
 INSERT INTO x VALUES (10, 9);
 DELETE FROM y VALUES (1, 10);
+
+-- case: joins in parentheses, and in subqueries
+CREATE SOURCE t0 (id INT, x INT);
+CREATE SOURCE t1 (id INT, y INT);
+CREATE SOURCE t2 (id INT, z INT);
+CREATE VIEW p1 AS SELECT a.y, c.x, b.z FROM t1 a CROSS JOIN (t2 b RIGHT JOIN t0 c ON b.id = c.id);
+CREATE VIEW p2 AS SELECT a.y, c.x, b.z FROM t1 a JOIN (t2 b FULL JOIN t0 c ON b.id = c.id) ON a.id = c.id;
+CREATE VIEW p3 AS SELECT a.y, c.x, b.z FROM t1 a, (t2 b FULL JOIN t0 c ON TRUE);
+CREATE VIEW p4 AS SELECT a.y, c.x, b.z, d.z AS dz FROM t1 a JOIN ((t2 b JOIN t2 d ON b.id = d.id) RIGHT JOIN t0 c ON b.id = c.id AND c.x > 0) ON a.id = c.id WHERE a.y > 0;
+CREATE VIEW p5 AS SELECT a.y, c.x, b.z FROM t1 a LEFT JOIN (t2 b RIGHT JOIN t0 c ON b.id = c.id) ON a.id = b.id;
+CREATE VIEW p6 AS SELECT a.y, c.x, b.z FROM (t1 a JOIN t2 b ON a.id = b.id) RIGHT JOIN t0 c ON b.id = c.id;
+CREATE VIEW p7 AS SELECT a.id, (SELECT count(*) FROM t2 b RIGHT JOIN t0 c ON b.id = c.id WHERE c.x > a.id) AS n FROM t1 a;
+CREATE VIEW p8 AS SELECT a.y, c.x, b.z FROM t1 a JOIN (t2 b LEFT JOIN t0 c ON b.id = c.id AND c.x > 1) ON a.id = b.id;
+CREATE VIEW a1 AS SELECT a.id, (SELECT count(*) FROM t0 c WHERE c.x > a.id) AS n FROM t1 a;
+CREATE VIEW a2 AS SELECT a.id, (SELECT count(*) FROM t0 c LEFT JOIN t2 b ON b.id = c.id WHERE c.x > a.id) AS n FROM t1 a;
+CREATE VIEW a3 AS SELECT a.id, (SELECT count(*) FROM t2 b RIGHT JOIN t0 c ON b.id = c.id WHERE c.x > a.id) AS n FROM t1 a;
+CREATE VIEW a4 AS SELECT a.id, (SELECT max(c.x) FROM t2 b RIGHT JOIN t0 c ON b.id = c.id WHERE c.x > a.id) AS n FROM t1 a;
+CREATE VIEW a5 AS SELECT a.id, n FROM t1 a, LATERAL (SELECT count(*) AS n FROM t2 b FULL JOIN t0 c ON b.id = c.id WHERE c.x > a.id);
+-- tick: one
+INSERT INTO t0 VALUES (1, 1), (2, 2), (NULL, 3);
+INSERT INTO t2 VALUES (1, 5), (7, 7), (NULL, 0);
+-- tick: two
+INSERT INTO t1 VALUES (1, 1), (2, 2), (NULL, 3), (7, 4);
+DELETE FROM t0 VALUES (1, 1);
+-- tick: three
+DELETE FROM t2 VALUES (7, 7);
+INSERT INTO t0 VALUES (7, 9), (2, 2);
+DELETE FROM t1 VALUES (1, 1), (2, 2), (NULL, 3), (7, 4);

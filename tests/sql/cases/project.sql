@@ -152,3 +152,27 @@ INSERT INTO b VALUES (1, 2, -1), (3, 5, 8), (2, 5, 9223372036854775807), (NULL, 
 -- tick: others
 DELETE FROM b VALUES (3, 5, 8), (0, 0, -8);
 INSERT INTO b VALUES (7, 3, -9223372036854775808), (1, 2, NULL);
+
+-- case: names of fields are those of the text
+CREATE SOURCE t (k INT, x INT);
+CREATE VIEW s2 AS SELECT k, to_json(struct(max(x), k)) AS s FROM t GROUP BY k;
+CREATE VIEW s4 AS SELECT to_json(struct(rank() OVER (ORDER BY k), k)) AS s FROM t;
+CREATE VIEW s5 AS SELECT to_json(struct((SELECT max(x) FROM t), k)) AS s FROM t;
+CREATE VIEW s6 AS SELECT to_json(struct(k + 1, count(*))) AS s FROM t GROUP BY k + 1;
+CREATE VIEW s14 AS SELECT to_json(struct(k)) AS z FROM t a FULL JOIN t b USING (k);
+CREATE VIEW s13 AS SELECT to_json(struct(k, x)) AS z FROM (SELECT k FROM t) NATURAL JOIN t;
+CREATE VIEW s15 AS SELECT to_json(struct(window, count(*) AS n)) AS z FROM (SELECT TIMESTAMP'2024-01-01 00:00:00' AS ts FROM t) GROUP BY window(ts, '1 day');
+CREATE VIEW s3 AS SELECT k, typeof(struct(count(*), k)) AS s FROM t GROUP BY k;
+CREATE VIEW s11 AS SELECT to_json(arrays_zip(collect_list(k), collect_list(k))) AS z FROM t GROUP BY k, x;
+CREATE VIEW s16 AS SELECT k, struct(max(x), min(x)) AS s FROM t GROUP BY k;
+CREATE VIEW s17 AS SELECT k, struct(max(x)).col1 AS s FROM t GROUP BY k;
+CREATE VIEW s18 AS SELECT k, (SELECT struct(max(x), min(x)) FROM t AS b WHERE b.k = a.k) AS s FROM t AS a;
+CREATE VIEW s19 AS SELECT to_json(arrays_zip(a, b)) AS j FROM (SELECT array(k) AS a, array(x) AS b FROM t);
+CREATE VIEW s20 AS SELECT to_json(struct(*)) AS j, to_json(struct(t.k, (x), K + 1, *)) AS j2, arrays_zip(array(k), sequence(1, 2)) AS z, transform(array(k), q -> struct(q, q + 1)) AS tr FROM t;
+CREATE VIEW s21 AS SELECT to_json(struct(s.K, s, s.k + 1)) AS j FROM (SELECT struct(k, x AS Y) AS s FROM t);
+-- tick: one
+INSERT INTO t VALUES (1, 1), (2, 5), (NULL, 6), (NULL, 7), (9, 1), (9, 2);
+-- tick: two
+INSERT INTO t VALUES (3, 3), (NULL, 6);
+-- tick: three
+DELETE FROM t VALUES (9, 1);

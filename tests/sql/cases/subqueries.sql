@@ -116,3 +116,57 @@ INSERT INTO emp VALUES (6, 1, 2), (7, 2, 3);
 -- tick: bonuses change
 DELETE FROM bonus VALUES (8, 1), (20, 2);
 INSERT INTO bonus VALUES (1, 3), (100, 2) * 2;
+
+-- case: NOT around IN, and truth values compared with literals
+CREATE SOURCE a (k INT, x INT);
+CREATE SOURCE b (y INT);
+CREATE VIEW n1 AS SELECT k, x FROM a WHERE NOT (k IN (SELECT y FROM b) AND x > 1);
+CREATE VIEW n2 AS SELECT k, x FROM a WHERE NOT (k IN (SELECT y FROM b) OR x > 1);
+CREATE VIEW n3 AS SELECT k, x FROM a WHERE (k NOT IN (SELECT y FROM b)) = FALSE;
+CREATE VIEW n4 AS SELECT k, x FROM a WHERE NOT ((k IN (SELECT y FROM b)) = TRUE);
+CREATE VIEW n5 AS SELECT k, x FROM a WHERE (NOT (k NOT IN (SELECT y FROM b))) = TRUE;
+CREATE VIEW n6 AS SELECT k, x FROM a WHERE ((k NOT IN (SELECT y FROM b)) = TRUE) = FALSE;
+CREATE VIEW n7 AS SELECT k, x FROM a WHERE ((k IN (SELECT y FROM b)) = FALSE) IS NOT TRUE;
+CREATE VIEW n8 AS SELECT k, count(*) AS n FROM a GROUP BY k HAVING NOT (k IN (SELECT y FROM b) AND count(*) > 0);
+CREATE VIEW n9 AS SELECT a.k, c.x FROM a JOIN a c ON a.k = c.k AND NOT (a.k IN (SELECT y FROM b) AND c.x > 1);
+CREATE VIEW n10 AS SELECT count_if(NOT (k IN (SELECT y FROM b) AND x > 1)) AS n FROM a;
+CREATE VIEW n11 AS SELECT k, x FROM a WHERE NOT ((k, x) IN (SELECT y, y FROM b) AND x > 1);
+CREATE VIEW n12 AS SELECT k, x, NOT (k IN (SELECT y FROM b) AND x > 1) AS c FROM a;
+CREATE VIEW n13 AS SELECT k, x FROM a WHERE NOT (x > 2 OR NOT (k IN (SELECT y FROM b WHERE b.y = a.x) OR (k NOT IN (SELECT y FROM b)) <> FALSE));
+CREATE VIEW n14 AS SELECT k, CASE WHEN NOT (k IN (SELECT y FROM b) OR x IS NULL) THEN 1 ELSE 0 END AS c FROM a;
+CREATE VIEW n15 AS SELECT k FROM a WHERE TRUE = (k IN (SELECT y FROM b)) OR NOT (NOT (k NOT IN (SELECT y FROM b) AND x < 3));
+CREATE VIEW n16 AS SELECT k, x FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE NOT (b.y IN (SELECT k FROM a) AND b.y > 1));
+-- tick: one
+INSERT INTO a VALUES (4, 4), (NULL, 1), (2, 2), (4, NULL), (1, 1);
+INSERT INTO b VALUES (2), (NULL), (7), (NULL), (7);
+-- tick: two
+DELETE FROM b VALUES (NULL), (NULL);
+INSERT INTO a VALUES (3, 3);
+-- tick: three
+INSERT INTO b VALUES (NULL), (4);
+DELETE FROM a VALUES (4, 4);
+
+-- case: two rows of a key that nobody asks for are no error
+CREATE SOURCE a (k INT, x INT);
+CREATE SOURCE b (y INT);
+CREATE SOURCE t (k INT, x INT);
+CREATE VIEW q1 AS SELECT k, (SELECT y FROM b WHERE b.y = a.k) AS y FROM a WHERE x < 3;
+CREATE VIEW q2 AS SELECT k, (SELECT t.x FROM t WHERE t.k = a.k) AS y FROM a WHERE k < 3;
+-- tick: one
+INSERT INTO a VALUES (4, 4), (NULL, 1), (2, 2), (4, NULL), (1, 1);
+INSERT INTO b VALUES (2), (NULL), (7), (NULL), (7);
+INSERT INTO t VALUES (1, 1), (2, 5), (NULL, 6), (NULL, 7), (9, 1), (9, 2);
+-- tick: two
+DELETE FROM b VALUES (NULL), (NULL);
+INSERT INTO a VALUES (3, 3);
+INSERT INTO t VALUES (3, 3), (NULL, 6);
+-- tick: three
+INSERT INTO b VALUES (NULL), (4);
+DELETE FROM a VALUES (4, 4);
+DELETE FROM t VALUES (9, 1);
+-- tick: now somebody asks
+-- fails: more than one row
+INSERT INTO a VALUES (7, 1);
+-- tick: and goes on
+DELETE FROM b VALUES (7);
+INSERT INTO a VALUES (7, 1);

@@ -38,6 +38,10 @@ SELECT parse_json(s) AS v FROM t;
 SELECT array(map('a', ts - ts)) AS m FROM t;
 -- refused: Unsupported | comparing values of type MAP<STRING, INT> | map_entries
 SELECT map('a', x) AS m, COUNT(*) AS n FROM t GROUP BY map('a', x);
+-- refused: Unsupported | comparing values of type MAP<STRING, INT> | any_value | max_by
+SELECT id, any_value(map('a', x)) AS m FROM t GROUP BY id;
+-- refused: Unsupported | comparing values of type MAP<STRING, INT> | scalar subqueries
+SELECT id, (SELECT map('a', y) FROM u WHERE u.id = t.id) AS m FROM t;
 -- refused: UserError | Spark fails on the SQL | another type
 SELECT id, s:a AS a FROM t;
 -- refused: Unsupported | SUM of floating-point numbers over a frame of RANGE | DECIMAL

@@ -1,0 +1,6 @@
+-- case: seed 1011: difference
+CREATE SOURCE t0 (id INT, x INT, d STRING, m INT) PRIMARY KEY (id);
+CREATE SOURCE t1 (n INT, k STRING, m INT, d STRING);
+CREATE VIEW v1 AS SELECT CAST(0 AS INT) AS k FROM t1 AS r4 CROSS JOIN (t0 AS r6 FULL JOIN t0 AS r7 ON TRUE);
+-- tick: batch 1
+UPSERT INTO t0 VALUES (1, 1, 'b', 2);
