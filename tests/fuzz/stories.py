@@ -120,6 +120,9 @@ class Telling:
         self.run.tick(tick)
         if tick.fails is not None:
             self.coverage.failing_ticks += 1
+            # back to what there is: nothing of the failed tick
+            self.run.recompute.load(self.run.models.values())
+            self.run.recompute.define(self.run.views, None)
             return
         for view in self.run.views:
             if not tick.only or view.name in tick.only:
