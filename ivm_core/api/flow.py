@@ -451,7 +451,10 @@ class IncrementalFlow:
         """
         engine = self._engine
         if (view is None) == (sql is None):
-            raise UserError("explain takes a view's name or sql=", fix='call explain("totals")')
+            raise UserError(
+                "a view's name or sql= is needed, one of the two",
+                fix='for example explain("totals"), or why_not(sql="SELECT …")',
+            )
         return explain(engine, str(view)) if sql is None else explain_sql(engine, sql)
 
     @_spark_left_alone

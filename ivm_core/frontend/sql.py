@@ -111,6 +111,9 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
             where=where,
             fix="register one view per SELECT",
         )
+    if isinstance(statements[0], exp.Create):
+        # before it is asked whether the view reads itself, which this names
+        raise SqlError("a view is a SELECT, not CREATE", where=where, fix="write one SELECT")
     return statements[0]
 
 

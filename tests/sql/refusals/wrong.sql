@@ -11,6 +11,8 @@ SELECT 'unfinished FROM t;
 INSERT INTO t SELECT * FROM t;
 -- refused: SqlError | a view is a SELECT, not CREATE
 CREATE TABLE x AS SELECT 1 AS one;
+-- refused: SqlError | a view is a SELECT, not CREATE
+CREATE VIEW refused AS SELECT 1 AS one;
 -- refused: SqlError | a view is a SELECT, not DELETE
 DELETE FROM t;
 -- refused: SqlError | 2 statements
