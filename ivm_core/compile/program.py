@@ -369,7 +369,7 @@ def _refuse_maps(compared: Iterable[DataType], where: str) -> None:
         raise Unsupported(
             f"comparing values of type {found.ddl}",
             position=where,
-            reason="GROUP BY, DISTINCT, PARTITION BY, joins, any_value and scalar subqueries need "
+            reason="GROUP BY, DISTINCT, PARTITION BY, joins and any_value need "
             "an equality or an order, which SQL has for no MAP",
             rewrite="array_sort(map_entries(m)), the entries that you need: m['key'], in a "
             "derived table, or max_by(m, x)",

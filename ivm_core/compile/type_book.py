@@ -74,9 +74,9 @@ class TypeBook:
                 "a column of this type",
                 position=f"{self._where}, {node.text}",
                 reason="rows that are kept can't have a VARIANT, an INTERVAL, a text with a "
-                "collation or an untyped NULL",
-                rewrite="cast it where it is made: CAST(NULL AS STRING), to_json(v), lower(s), or "
-                "a number of seconds",
+                "collation or an untyped NULL, and a scalar subquery can't give a MAP",
+                rewrite="cast it where it is made: CAST(NULL AS STRING), to_json(v), lower(s), a "
+                "number of seconds, map_entries(m)",
             )
         known = parse_schema(self.book[node.fingerprint])
         return {column: each.type for column, each in zip(node.columns, known, strict=True)}

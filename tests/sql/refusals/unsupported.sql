@@ -40,7 +40,7 @@ SELECT array(map('a', ts - ts)) AS m FROM t;
 SELECT map('a', x) AS m, COUNT(*) AS n FROM t GROUP BY map('a', x);
 -- refused: Unsupported | comparing values of type MAP<STRING, INT> | any_value | max_by
 SELECT id, any_value(map('a', x)) AS m FROM t GROUP BY id;
--- refused: Unsupported | comparing values of type MAP<STRING, INT> | scalar subqueries
+-- refused: Unsupported | a column of this type | a scalar subquery can't give a MAP | map_entries(m)
 SELECT id, (SELECT map('a', y) FROM u WHERE u.id = t.id) AS m FROM t;
 -- refused: UserError | Spark fails on the SQL | another type
 SELECT id, s:a AS a FROM t;
