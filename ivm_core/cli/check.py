@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.api.datalog_views import read_program, refuse_taken
 from ivm_core.api.declaration import Declaration
-from ivm_core.api.judging import over_flow, over_sources
+from ivm_core.api.judging import Judgement, over_flow, over_sources
 from ivm_core.api.view_file import program_files, read_view_file, view_files
 from ivm_core.cli.console import ExitCode, table
 from ivm_core.cli.flows import require_flow
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ivm_core.api.judging import Judge, Judgement
+    from ivm_core.api.judging import Judge
     from ivm_core.api.outline import ViewText
     from ivm_core.cli.console import Console
 
@@ -58,8 +58,13 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
     folder, schema = _places(options)
     texts: dict[str, ViewText] = {}
     taken: dict[str, str] = {}
+    found: list[Judgement] = []
     for file in view_files(folder):
-        text = read_view_file(file)
+        try:
+            text = read_view_file(file)
+        except UserError as error:
+            found.append(Judgement(file.stem, str(file), "wrong", "", error=str(error)))
+            continue
         texts[text.name] = text
         taken[text.name] = f"the view of {file}"
     for file in program_files(folder):
@@ -69,13 +74,13 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
         taken |= {each.text.name: f"the relation of {each.where}" for each in program.relations}
     if options.require:
         texts = {name: replace(text, require=options.require) for name, text in texts.items()}
-    if not texts:
+    if not texts and not found:
         raise UserError("there are no .sql files", where=str(folder), fix="put one SELECT a file")
-    found = []
+    count = len(found) + len(texts)
     with console.progress("starting Spark") as progress, _judge(options, schema, texts) as judge:
         for judged in judge.judge(texts):
             found.append(judged)
-            progress.step(f"checked {len(found)} of {len(texts)} views")
+            progress.step(f"checked {len(found)} of {count} views")
     passes = all(each.passes for each in found)
     content = {"format": 1, "passes": passes, "views": [each.to_dict() for each in found]}
     console.answer(_text(found), content)
