@@ -124,12 +124,14 @@ def _fitted_lists(values: pa.Array, element: DataType, target: pa.DataType) -> p
     given = values.type
     if not (types.is_list(given) or types.is_large_list(given) or types.is_fixed_size_list(given)):
         raise Misfit
-    lengths = pc.fill_null(pc.list_value_length(values), 0)
-    offsets = pa.concat_arrays(
-        [pa.array([0], pa.int32()), pc.cumulative_sum(lengths.cast("int32"))]
-    )
     items = _fitted(values.flatten(), element)
-    return pa.ListArray.from_arrays(offsets, items, type=target, mask=values.is_null())
+    return pa.ListArray.from_arrays(_offsets(values), items, type=target, mask=values.is_null())
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Where each list begins among the items of all, and where the last one ends."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
 def _fitted_maps(values: pa.Array, of: Map, target: pa.DataType) -> pa.Array:
@@ -138,12 +140,9 @@ def _fitted_maps(values: pa.Array, of: Map, target: pa.DataType) -> pa.Array:
         raise Misfit
     pair = pa.struct([("key", given.key_type), ("value", given.item_type)])
     lists = values.cast(pa.list_(pair))
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     keys, items = lists.flatten().flatten()
-    made = pa.MapArray.from_arrays(
-        offsets, _fitted(keys, of.key), _fitted(items, of.value), type=target, mask=values.is_null()
-    )
+    parts = _fitted(keys, of.key), _fitted(items, of.value)
+    made = pa.MapArray.from_arrays(_offsets(lists), *parts, type=target, mask=values.is_null())
     if with_repeated_key(made, of) is not None:
         raise Misfit(REPEATED)
     return made

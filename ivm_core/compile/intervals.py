@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm_core.operators.formula import formula
+from ivm_core.operators.formula import AS_INTERVAL, formula
 from ivm_core.operators.sql import column, column_scalar, scalar_of
 from ivm_core.plan.nodes import Aggregate, AggregateCall, Distinct, Node, Project
 
@@ -32,8 +32,7 @@ MICROS = (
     "+ CAST(EXTRACT(SECOND FROM :x) * 1000000 AS BIGINT)"
 )
 MONTHS = "EXTRACT(YEAR FROM :x) * 12 + EXTRACT(MONTH FROM :x)"
-OF_MICROS = "MAKE_DT_INTERVAL(0, 0, 0, CAST(:n AS DECIMAL(18, 0)) / 1000000)"
-OF_MONTHS = "MAKE_YM_INTERVAL(0, CAST(:n AS INT))"
+OF_MONTHS = "MAKE_YM_INTERVAL(0, CAST(:months AS INT))"
 WHOLE = ("interval day to second", "interval year to month")
 """What the formulas give."""
 
@@ -104,7 +103,10 @@ def as_number(tree: exp.Expr, kind: str) -> exp.Expr:
 
 def as_interval(tree: exp.Expr, kind: str) -> exp.Expr:
     """The INTERVAL of a number."""
-    whole = formula(OF_MONTHS if _is_of_months(kind) else OF_MICROS, n=tree)
+    if _is_of_months(kind):
+        whole = formula(OF_MONTHS, months=tree)
+    else:
+        whole = formula(AS_INTERVAL, micros=tree)
     return whole if kind in WHOLE else formula(f"CAST(:x AS {kind.upper()})", x=whole)
 
 

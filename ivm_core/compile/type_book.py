@@ -107,8 +107,9 @@ class TypeBook:
         try:
             return analyser.types_of(text_of(query), read)
         except Unsupported:
-            columns = analyser.columns_of(text_of(query), read) or ()
-            self.book[node.fingerprint] = UNTYPED + (columns[0][1] if len(columns) == 1 else "")
+            is_one = len(node.columns) == 1
+            columns = analyser.columns_of(text_of(query), read) if is_one else None
+            self.book[node.fingerprint] = UNTYPED + (columns[0][1] if columns else "")
             raise
 
     def _alone(self, node: Node, catalog: Mapping[str, Schema]) -> tuple[Node, dict[str, Schema]]:

@@ -29,9 +29,8 @@ from ivm_core.model.digest import Digest
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.netting import net, stacked
+from ivm_core.operators.netting import are_flat, net, stacked
 from ivm_core.operators.row_identity import digest_of
-from ivm_core.operators.row_sets import are_flat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

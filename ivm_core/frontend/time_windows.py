@@ -17,7 +17,7 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import text
 from ivm_core.frontend.spelling import folded
 from ivm_core.model.errors import Unsupported
-from ivm_core.operators.formula import formula
+from ivm_core.operators.formula import AS_INTERVAL, formula
 from ivm_core.operators.sql import column as column_tree
 from ivm_core.operators.sql import scalar_of, unchanged
 from ivm_core.plan.nodes import Filter, Generate, Node, Project
@@ -40,7 +40,6 @@ MICROSECONDS = {
     "week": 604_800_000_000,
 }
 PART = re.compile(r"(-?\d+)\s+([a-z]+?)s?(?=\s|$)")
-AS_INTERVAL = "MAKE_DT_INTERVAL(0, 0, 0, CAST(:micros AS DECIMAL(18, 0)) / 1000000)"
 KINDS = {
     "timestamp": "TIMESTAMP",
     "date": "TIMESTAMP",

@@ -17,6 +17,8 @@ from ivm_core.operators.sql import DIALECT, column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+AS_INTERVAL = "MAKE_DT_INTERVAL(0, 0, 0, CAST(:micros AS DECIMAL(18, 0)) / 1000000)"
+"""The INTERVAL DAY TO SECOND of a number of microseconds."""
 Named = tuple[str, exp.Expr]
 Level = tuple[Named, ...]
 

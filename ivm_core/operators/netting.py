@@ -26,16 +26,19 @@ def net(table: pa.Table, schema: Schema) -> pa.Table:
     names = list(schema.names)
     table = table.select([*names, WEIGHT])
     if table.num_rows > 1:
-        is_flat = all(
-            not isinstance(each.type, Nested) and each.type.kind not in FLOAT_KINDS
-            for each in schema
-        )
-        if is_flat and _sums_fit(table.column(WEIGHT)):
+        if are_flat(schema) and _sums_fit(table.column(WEIGHT)):
             grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
             table = grouped.rename_columns([*names, WEIGHT])
         else:
             table = _net_by_encoding(table, schema)
     return table.filter(pc.not_equal(table.column(WEIGHT), 0)).combine_chunks()
+
+
+def are_flat(schema: Schema) -> bool:
+    """Whether values of these columns are equal exactly where Arrow says so."""
+    return all(
+        not isinstance(each.type, Nested) and each.type.kind not in FLOAT_KINDS for each in schema
+    )
 
 
 def stacked(*tables: pa.Table) -> pa.Table:

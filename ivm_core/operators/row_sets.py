@@ -7,9 +7,8 @@ import pyarrow.compute as pc
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.schema import Schema
-from ivm_core.model.types import FLOAT_KINDS, Nested
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.netting import net, stacked
+from ivm_core.operators.netting import are_flat, net, stacked
 from ivm_core.operators.row_identity import encoded_rows
 
 _PLACE, _OURS, _THEIRS = "?place", "?ours", "?theirs"
@@ -72,13 +71,6 @@ def within(ours: pa.Table, theirs: pa.Table, schema: Schema) -> pa.Table:
     if not theirs.num_rows or not ours.num_rows:
         return ours.slice(0, 0)
     return without(ours, without(ours, theirs, schema), schema)
-
-
-def are_flat(schema: Schema) -> bool:
-    """Whether values of these columns are equal exactly where Arrow says so."""
-    return all(
-        not isinstance(each.type, Nested) and each.type.kind not in FLOAT_KINDS for each in schema
-    )
 
 
 def latest(before: pa.Table, after: pa.Table, keys: list[str]) -> pa.Table:

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.netting import stacked
-from ivm_core.operators.row_sets import are_flat, of_keys
+from ivm_core.operators.netting import are_flat, stacked
+from ivm_core.operators.row_sets import of_keys
 from ivm_core.operators.scalars_on_driver import is_exact, values_of
 from ivm_core.operators.sql import equality_sides, is_null_safe
 from ivm_core.plan.nodes import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ivm_core.engine.stage_run import Statement
 from ivm_core.model.errors import InternalError
 from ivm_core.operators.fixpoint import FOUND, KNOWN
-from ivm_core.operators.netting import net, stacked
-from ivm_core.operators.row_sets import are_flat, better, latest, near, without
+from ivm_core.operators.netting import are_flat, net, stacked
+from ivm_core.operators.row_sets import better, latest, near, without
 from ivm_core.plan.recursion import BAG, MIN, SET
 
 if TYPE_CHECKING:
