@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import traceback
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,7 @@ def killed_at(number: int | None, points: list[str] | None = None) -> Iterator[N
     """End what runs in here at the n-th fault point, counted from 0; None: note points only.
 
     Once dead nothing more is written: every later point, in a `finally` perhaps, raises again.
+    Nothing that it had survives it, a flow and its lock least of all.
     """
     passed = points if points is not None else []
 
@@ -113,8 +115,11 @@ def killed_at(number: int | None, points: list[str] | None = None) -> Iterator[N
     faults.on_fault_point = at_point
     try:
         yield
-    except Killed:
-        pass
+    except Killed as death:
+        ended: BaseException | None = death
+        while ended is not None:
+            traceback.clear_frames(ended.__traceback__)
+            ended = ended.__context__
     finally:
         faults.on_fault_point = None
         gc.collect()
