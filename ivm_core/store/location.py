@@ -83,6 +83,16 @@ class Location:
         """Equal places have equal hashes."""
         return hash(self._target)
 
+    def is_entwined_with(self, other: Location) -> bool:
+        """Whether one of both is the other, or inside of it, whatever links lead there."""
+        if self.is_local != other.is_local:
+            return False
+        one, two = (
+            f"{os.path.realpath(each.uri) if each.is_local else each.uri}/"
+            for each in (self, other)
+        )
+        return one.startswith(two) or two.startswith(one)
+
     @property
     def uri(self) -> str:
         """What Spark and `deltalake` open: an absolute path, or the URI as it was given."""
