@@ -21,6 +21,7 @@ from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.publishing import publish
 from ivm_core.api.registering import register_views
 from ivm_core.engine.active_session import active_session_kept
+from ivm_core.engine.altering import drop_failed
 from ivm_core.engine.backfilling import Backfill, backfill
 from ivm_core.engine.chaining import Chain, check_chain
 from ivm_core.engine.checking import Comparison, compare_with_query
@@ -45,6 +46,7 @@ from ivm_core.model.errors import (
     ClosedFlow,
     NotIncremental,
     Refusal,
+    TickFailed,
     Unsupported,
     UserError,
     WrongThread,
@@ -209,6 +211,7 @@ class IncrementalFlow:
         It has rows from the next tick on; at once, as a tick of its own, with `hydrate=True`.
         SQL that does not parse is `SqlError`, an unknown table or column `UnknownName`, SQL that
         is not maintained `Unsupported` or `NotIncremental`; then nothing is registered.
+        Neither is one whose first rows can't be computed (`TickFailed`) with `hydrate=True`.
         With `require="incremental"` neither is a view of which any node can be recomputed in full,
         or any relation read in full (`NotIncremental`); that is a part of its definition.
         """
@@ -238,7 +241,11 @@ class IncrementalFlow:
         limits = GivenLimits(max_iterations, max_rows)
         fresh = register_views(self._engine, views, require, schemas, limits)
         if hydrate and fresh:
-            self._engine.tick({}, pull=False, hydrate=True, views=fresh)
+            try:
+                self._engine.tick({}, pull=False, hydrate=True, views=fresh)
+            except TickFailed:
+                drop_view(self._engine, tuple(fresh), cascade=False)
+                raise
 
     @_spark_left_alone
     def alter_view(
@@ -392,13 +399,22 @@ class IncrementalFlow:
             batches[stored] = DeltaBatch.from_any(batch).bind(
                 stored, source.schema, source.primary_key
             )
-        return engine.tick(
-            batches,
-            pull=changes is None,
-            views=views,
-            logical_time=logical_time,
-            batch_id=batch_id,
-        )
+        dropped: list[str] = []
+        while True:
+            try:
+                return engine.tick(
+                    batches,
+                    pull=changes is None,
+                    views=views,
+                    logical_time=logical_time,
+                    batch_id=batch_id,
+                    notes=dropped,
+                )
+            except TickFailed as failure:
+                note = drop_failed(engine, failure)
+                if not note:
+                    raise
+                dropped.append(note)
 
     # --- reading ---
 

@@ -24,7 +24,7 @@ from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import over_shared
 from ivm_core.engine.swapping import Difference, Swap
 from ivm_core.model.digest import Digest
-from ivm_core.model.errors import DefinitionConflict, Unsupported, UserError
+from ivm_core.model.errors import DefinitionConflict, TickFailed, Unsupported, UserError
 from ivm_core.model.schema import parse_schema
 from ivm_core.plan.recursion import Limits
 
@@ -63,9 +63,22 @@ def alter_views(
         engine.append("text", {"view": definition.body})
     if not plan.nexts:
         return plan.reports
-    plan.drop_other_shadows()
     found = plan.swap() if swap else plan.prepare()
+    plan.drop_other_shadows()
     return plan.reports | found
+
+
+def drop_failed(engine: Engine, failure: TickFailed) -> str:
+    """Drop what was prepared beside a view and has failed a tick; what to tell, if it was that."""
+    prepared = engine.history.views.get(failure.view)
+    if prepared is None or not prepared.shadow_of:
+        return ""
+    engine.begin_writing()
+    engine.append("drop", {"names": [prepared.name]})
+    return (
+        f"what was prepared for view {prepared.shadow_of} is dropped, the view goes on as it is: "
+        f"{failure.cause or failure.what}"
+    )
 
 
 class _Plan:
@@ -331,12 +344,16 @@ class _Plan:
                     fix="swap them together at once: leave swap=False out",
                 )
         engine = self._engine
-        for definition in self.nexts.values():
-            shadow = shadow_of(definition)
-            if shadow.name not in self._history.views:
-                engine.append("view", shadow.body)
+        new = [each for each in self.nexts.values() if each.kept_in not in self._history.views]
+        for definition in new:
+            engine.append("view", shadow_of(definition).body)
         shadows = [each.kept_in for each in self.nexts.values()]
-        self._tick(hydrate=True, views=shadows)
+        try:
+            self._tick(hydrate=True, views=shadows)
+        except TickFailed:
+            engine.begin_writing()
+            engine.append("drop", {"names": [each.kept_in for each in new]})
+            raise
         time = self._history.logical_time or datetime.now(UTC)
         nexts = list(self.nexts.values())
         relations = engine.relations(self._history.tick + 1, time, self._history.pins, nexts)

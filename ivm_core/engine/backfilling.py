@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from ivm_core.engine.declaring import declare_source, declare_views
 from ivm_core.engine.recursion.declaring import Component
-from ivm_core.engine.replaying import first_whole_tick, recorded
-from ivm_core.model.errors import UserError
+from ivm_core.engine.replaying import first_whole_tick, recorded, refuse_entwined
 from ivm_core.plan.recursion import Limits
+from ivm_core.store.leases import all_ticks_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,14 +50,14 @@ def backfill(
     """Tick the view's history, up to what it has seen, into a flow of its own, or go on there."""
     engine.refresh()
     name = engine.catalog.view_name(view)
-    if into == engine.layout.root:
-        raise UserError("a view can't be backfilled into its own flow", where="into=")
-    shadow = engine.shadow(into)
-    try:
-        shadow.recover()
-        return _backfilled(engine, shadow, name, progress)
-    finally:
-        shadow.close()
+    refuse_entwined(into, engine.layout.root)
+    with all_ticks_kept(engine.layout.root):
+        shadow = engine.shadow(into)
+        try:
+            shadow.recover()
+            return _backfilled(engine, shadow, name, progress)
+        finally:
+            shadow.close()
 
 
 def _component(history: History, names: tuple[str, ...]) -> Component:

@@ -32,12 +32,13 @@ from ivm_core.store.checkpoint_folder import (
     copied,
     in_parallel,
 )
+from ivm_core.store.checkpoint_folder import FORMAT as CHECKPOINT_FORMAT
 from ivm_core.store.leases import claim_for_checkpoints
 from ivm_core.store.ticklog import entries_as_parquet
 from ivm_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
     from ivm_core.engine.core import Engine
@@ -81,12 +82,13 @@ def checkpoint(engine: Engine, location: Location) -> Checkpoint:
     entries = story(engine.log.entries)
     known, since = (previous.entries, previous.tick) if previous else (0, 0)
     if previous is not None and (
-        len(entries) < known or (known and mark_of(entries[known - 1]) != previous.mark)
+        len(entries) < known or story_mark(entries[:known], previous.format) != previous.mark
     ):
         raise CheckpointError(
             "the checkpoints here are of another flow", location.uri, "give a folder of its own"
         )
     root = engine.layout.root
+    folder.check_present()
     if previous is not None and len(entries) == known:
         claim_for_checkpoints(root, location, previous.tick)
         return _told(folder, previous, is_new=False)
@@ -165,8 +167,20 @@ def story(entries: list[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.kind in DEFINING or entry.kind == "commit"]
 
 
-def mark_of(entry: Entry) -> str:
-    """A fingerprint of what an entry of the story says; a replayed tick has the same."""
+def story_mark(entries: Sequence[Entry], written_as: int = CHECKPOINT_FORMAT) -> str:
+    """A fingerprint of all that entries of the story say; a replayed flow has the same.
+
+    Format 1 has that of the last entry alone.
+    """
+    if written_as < 2:
+        return _mark_of(entries[-1]) if entries else ""
+    whole = hashlib.sha256()
+    for entry in entries:
+        whole.update(_mark_of(entry).encode())
+    return whole.hexdigest()
+
+
+def _mark_of(entry: Entry) -> str:
     body: Any = entry.body
     if entry.kind == "commit":
         body = [body["logical_time"], body.get("batch_id"), digests_of(body)]
@@ -189,9 +203,7 @@ def _opened(
     engine: Engine, location: Location, kind: str
 ) -> tuple[CheckpointFolder, Manifest | None]:
     """The folder, if checkpoints of this kind can be put there."""
-    flow = engine.layout.root
-    one, other = f"{location.uri}/", f"{flow.uri}/"
-    if one.startswith(other) or other.startswith(one):
+    if location.is_entwined_with(engine.layout.root):
         raise UserError(
             "a flow and its checkpoints can't be inside of each other",
             location.uri,
@@ -319,7 +331,7 @@ def _finished(
             kind=kind,
             tick=history.tick,
             entries=len(entries),
-            mark=mark_of(entries[-1]) if entries and kind == DELTA else "",
+            mark=story_mark(entries) if kind == DELTA else "",
             log=parts[log],
             sources=sources(parts),
             traces=traces(parts),

@@ -292,6 +292,7 @@ class Engine:
         altered: Iterable[ViewDefinition] = (),
         dedup: Mapping[str, Any] | None = None,
         number: int | None = None,
+        notes: Sequence[str] = (),
     ) -> StepSummary:
         """One atomic step; raises with nothing changed, or commits.
 
@@ -299,7 +300,8 @@ class Engine:
         `altered` are next definitions of views, and new views that come with them; all that reads
         those views is in the step too.
         `dedup` is given for a tick that is run again: what it took and dropped then.
-        `number` is for the first tick of a replay that can't begin with tick 1.
+        `number` is for the first tick of a replay that can't begin with tick 1; `notes` are told
+        with the others of the step.
         """
         started = time.perf_counter()
         self.begin_writing()
@@ -314,12 +316,12 @@ class Engine:
             return summary_of(self.history, tick, notes=(note,))
         tick = number or self.history.tick + 1
         moment = self._logical_time(logical_time)
-        notes: list[str] = []
         if pull or hydrate:
             widen_followed(self, needed, only_unread=not pull)
-            pins, notes = self.followed.newest(
+            pins, told = self.followed.newest(
                 needed, only_unread=not pull, only_needed=views is not None
             )
+            notes = [*notes, *told]
         swapped = self._swapped(nexts)
         deduplication = Deduplication(self._memories, self.history, dedup)
         staging = Staging(

@@ -96,6 +96,8 @@ class History:
     """By source, of those that drop batches that come again."""
     gone: dict[str, str] = field(default_factory=dict)
     """Views that were dropped or renamed, and what became of them, for messages."""
+    registered_again: dict[str, int] = field(default_factory=dict)
+    """Views whose name, in lower case, was another one's before; the tick that both were after."""
     written: dict[str, int] = field(default_factory=dict)
     """By folder of a trace the newest tick that has written rows to it."""
     renamed: dict[str, str] = field(default_factory=dict)
@@ -223,6 +225,8 @@ class History:
     def _declare(self, view: ViewDefinition) -> None:
         """A new view, or one that no tick has seen yet and that shares nodes with another now."""
         known = self.views.get(view.name)
+        if known is None and any(name.casefold() == view.name.casefold() for name in self.gone):
+            self.registered_again[view.name.casefold()] = self.tick
         is_same = known is not None and known.fingerprint == view.fingerprint
         if not is_same or view.name in self.begun:
             self._refuse_second(view.name)

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from ivm_core.store.trace import Trace
 
 
+def another_view(name: str, tick: int) -> OutOfRange:
+    """What is said of changes from before a view had its name."""
+    return OutOfRange(
+        f"another view was called {name} up to tick {tick}: what both have changed doesn't add up",
+        where=f"view {name}",
+        fix=f"read snapshot({name!r}, at=…) of a later tick, and go on with that as since=",
+    )
+
+
 class Reader:
     """Reads what is committed, and only whole ticks."""
 
@@ -57,6 +66,7 @@ class Reader:
                 rewrite=f"read the change data feed of {source.options['table']}",
             )
         tick = self.checked(since, "since")
+        self.same_view_since(stored, tick)
         schema = self.same_columns_since(stored, tick)
         trace, _ = self.trace(stored, history.tick)
         files = trace.files(history.committed, None, tick)
@@ -93,6 +103,13 @@ class Reader:
             return layout.source_rows(name, source.schema, source.primary_key), source.schema
         generation = history.generation(name, at)
         return layout.rows_of(generation), generation.schema
+
+    def same_view_since(self, name: str, since: int) -> None:
+        """OutOfRange where the name was another view's at a tick; tick 0 had none."""
+        history = self._engine.history
+        tick = history.registered_again.get(name.casefold(), -1)
+        if 0 < since <= tick and since < history.tick:
+            raise another_view(name, tick)
 
     def same_columns_since(self, name: str, since: int) -> Schema:
         """The columns of a view or source; OutOfRange where they changed after a tick."""

@@ -23,6 +23,7 @@ from ivm_core.model.names import SHARED_PREFIX, WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.bound_batch import BoundBatch
 from ivm_core.operators.netting import net
+from ivm_core.store.leases import all_ticks_kept
 from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
@@ -124,8 +125,8 @@ def replay(
         if into is None:
             made = tempfile.TemporaryDirectory(prefix="tideview-replay-")
             into = Location(stack.enter_context(made))
-        if into == engine.layout.root:
-            raise UserError("a flow can't be replayed into itself", where="into=")
+        refuse_entwined(into, engine.layout.root)
+        stack.enter_context(all_ticks_kept(engine.layout.root))
         shadow = engine.shadow(into, scattered=scattered)
         stack.callback(shadow.close)
         shadow.recover()
@@ -159,7 +160,7 @@ class Replaying:
         self._first = first
         self._last = last
         self._progress = progress
-        self._has = [entry for entry in shadow.log.entries if _is_told(entry, last)]
+        self._has = _told(shadow.log.entries, last)
         self.start = max(first_whole_tick(engine), start or 0)
         self.deltas: list[ReplayedDelta] = []
 
@@ -174,9 +175,7 @@ class Replaying:
         entries = list(self._engine.log.entries)
         if self.start:
             entries = self._hydrated(entries)
-        for entry in entries:
-            if not _is_told(entry, self._last):
-                continue
+        for entry in _told(entries, self._last):
             if self._has:
                 self._check_same(entry)
             elif entry.kind in DEFINING:
@@ -366,14 +365,33 @@ def first_whole_tick(engine: Engine) -> int:
     )
 
 
+def refuse_entwined(into: Location, flow: Location) -> None:
+    """`UserError` for a shadow that would be the flow itself, in it or around it."""
+    if into.is_entwined_with(flow):
+        raise UserError(
+            "a flow and its replay can't be one, nor inside of each other",
+            where=f"into={into.uri!r}",
+            fix="give a folder elsewhere",
+        )
+
+
 def _newest_whole_tick(engine: Engine, upto: int) -> int:
     """The newest tick after which no view lagged behind; 0 for none."""
     return max((tick for tick in engine.history.whole_ticks if tick <= upto), default=0)
 
 
-def _is_told(entry: Entry, last: int) -> bool:
-    """Whether a replay up to a tick has the entry."""
-    return entry.kind in DEFINING or (entry.kind == "commit" and entry.tick <= last)
+def _told(entries: Iterable[Entry], last: int) -> list[Entry]:
+    """Definitions and ticks up to a tick; what was defined after the newest one is with it."""
+    found: list[Entry] = []
+    kept = 0
+    for entry in entries:
+        if entry.kind == "commit" and entry.tick > last:
+            return found[:kept]
+        if entry.kind == "commit" or entry.kind in DEFINING:
+            found.append(entry)
+        if entry.kind == "commit":
+            kept = len(found)
+    return found
 
 
 def _unrepeatable(entry: Entry, error: ConstraintViolation | TickFailed) -> list[ReplayedDelta]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from ivm_core.engine.catalog import Catalog
-from ivm_core.engine.checkpointing import digests_of, mark_of
+from ivm_core.engine.checkpointing import digests_of, story_mark
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.functions import Functions, python_functions
 from ivm_core.engine.history import History
@@ -245,8 +245,8 @@ def _check_flow(folder: CheckpointFolder, entries: list[Entry], manifest: Manife
 def _replaying(
     engine: Engine, folder: CheckpointFolder, manifests: list[Manifest], entries: list[Entry]
 ) -> Callable[[], list[Entry]]:
-    marks = [mark_of(entry) for entry in entries[-1:]]
-    if marks != [manifests[-1].mark][: len(marks)]:
+    newest = manifests[-1]
+    if entries and story_mark(entries, newest.format) != newest.mark:
         raise folder.refusal("its log is not the one that was stored")
     folder.verify(part for manifest in manifests for part in manifest.parts)
     _check_functions(engine.functions, folder, entries)
@@ -293,11 +293,16 @@ def _compare(folder: CheckpointFolder, entry: Entry, again: Mapping[str, Any]) -
     recorded, replayed = digests_of(entry.body), digests_of(again)
     for kind, found in recorded.items():
         for name, digests in found.items():
-            if replayed[kind].get(name) != digests:
-                raise folder.refusal(
-                    f"tick {entry.tick} comes out differently: {kind.rstrip('s')} {name} has the "
-                    f"digest {(replayed[kind].get(name) or ('none',))[0]} instead of {digests[0]}"
-                )
+            again_has = replayed[kind].get(name)
+            if again_has == digests:
+                continue
+            what, had, has = "digest", digests[0], again_has[0] if again_has else "none"
+            if again_has is not None and has == had:
+                what, had, has = "rows with the digest", digests[1], again_has[1]
+            raise folder.refusal(
+                f"tick {entry.tick} comes out differently: {kind.rstrip('s')} {name} has the "
+                f"{what} {has} instead of {had}"
+            )
 
 
 class _StoredRows:

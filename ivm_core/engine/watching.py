@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ivm_core.engine.definitions import DELTA
-from ivm_core.engine.reading import Reader
+from ivm_core.engine.reading import Reader, another_view
 from ivm_core.model.errors import UserError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.netting import net
@@ -50,10 +50,13 @@ class Watch(Generic[B]):
                 fix="watch a view, or read the table's own change data feed",
             )
         self.since = self._reader.checked(since, "since")
+        if since is not None:
+            self._reader.same_view_since(self.view, self.since)
         self._reader.same_columns_since(self.view, self.since)
+        self._folder = self._first_folder()
         self._wait = wait
         self._batch = batch
-        self._lease = _lease(engine, self.since)
+        self._lease = Lease(engine.layout.root, self.since)
 
     def __iter__(self) -> Watch[B]:
         return self
@@ -63,13 +66,13 @@ class Watch(Generic[B]):
         while True:
             self._engine.refresh()
             self.view, _ = self._reader.relation(self.view)
+            if self._first_folder() != self._folder:
+                raise another_view(self.view, self.since)
             while self.since < self._engine.history.tick:
                 tick = self.since + 1
                 table = self._changes(tick)
                 self.since = tick
-                if self._lease is None:
-                    self._lease = _lease(self._engine, tick)
-                else:
+                if not self._engine.history.retention.keeps_all:
                     self._lease.move(tick)
                 if table.num_rows:
                     return tick, self._batch(table)
@@ -77,14 +80,14 @@ class Watch(Generic[B]):
                 raise StopIteration
             time.sleep(PAUSE)
 
+    def _first_folder(self) -> str:
+        """What tells a view from others of its name: no folder is used twice."""
+        generations = self._engine.history.generations.get(self.view)
+        return generations[0].folder if generations else ""
+
     def _changes(self, tick: int) -> pa.Table:
         schema = self._reader.same_columns_since(self.view, tick - 1)
         trace, _ = self._reader.trace(self.view, tick)
         names = [*schema.names, WEIGHT]
         rows = trace.read(self._engine.history.committed, tick, tick - 1, names)
         return net(rows, schema)
-
-
-def _lease(engine: Engine, tick: int) -> Lease | None:
-    """A claim on all after a tick, where ticks are folded at all."""
-    return None if engine.history.retention.keeps_all else Lease(engine.layout.root, tick)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from ivm_core.store.location import Location
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 differs in `mark` only: it is the fingerprint of the last entry alone."""
 DELTA = "delta"
 FULL = "full"
 PARTS = "parts"
@@ -95,7 +96,7 @@ class Manifest:
     entries: int
     """Entries of the flow's log that it has, with those of the checkpoints before it."""
     mark: str
-    """Fingerprint of the last of them."""
+    """Fingerprint of all of them."""
     log: Part
     sources: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
     """A delta checkpoint: the rows of fed sources."""
@@ -109,6 +110,8 @@ class Manifest:
     previous: str = ""
     """Checksum of the manifest before; empty for the first."""
     checksum: str = ""
+    format: int = FORMAT
+    """That it is written in."""
 
     @property
     def parts(self) -> list[Part]:
@@ -118,7 +121,8 @@ class Manifest:
 
     def text(self) -> str:
         """As it is stored."""
-        content = {MARK: FORMAT, **asdict(self)}
+        content = {MARK: self.format, **asdict(self)}
+        del content["format"]
         content["checksum"] = _checksum(content)
         return json.dumps(content, sort_keys=True, indent=1)
 
@@ -132,7 +136,11 @@ class Manifest:
                 f"the checkpoint has format {written}, this version knows formats up to {FORMAT}",
                 fix="restore it with that version of Tideview or a later one",
             )
-        if written != FORMAT or content["checksum"] != _checksum({MARK: FORMAT, **content}):
+        if (
+            not isinstance(written, int)
+            or written < 1
+            or content["checksum"] != _checksum({MARK: written, **content})
+        ):
             raise ValueError("its checksum is wrong")
         numbers = (content["number"], content["tick"], content["entries"], content["flow_format"])
         if content["kind"] not in (DELTA, FULL) or not all(isinstance(n, int) for n in numbers):
@@ -142,7 +150,7 @@ class Manifest:
             content["sources"][name] = tuple(map(Part.parse, parts))
         for trace in content["traces"].values():
             trace["parts"] = tuple(map(Part.parse, trace["parts"]))
-        return cls(**content)
+        return cls(**content, format=written)
 
 
 class CheckpointFolder:
@@ -204,6 +212,24 @@ class CheckpointFolder:
                 self.location.uri,
                 "give a new folder, or one that has checkpoints of this flow only",
             )
+
+    def check_present(self) -> None:
+        """`CheckpointError` where a part of a checkpoint is gone or cut off.
+
+        What is in the parts is read by `verify`; in an object store, where each question costs, a
+        folder is taken at its word.
+        """
+        parts = [part for each in self.chain() for part in each.parts]
+        for part in parts if self.location.is_local else ():
+            try:
+                size = self.location.size(part.path)
+            except OSError:
+                size = -1
+            if size != part.bytes:
+                raise self.refusal(
+                    f"its part {part.path} is {'missing' if size < 0 else 'cut off'}",
+                    "checkpoint into a new folder",
+                )
 
     def verify(self, parts: Iterable[Part]) -> None:
         """Read every part; `CheckpointError` for one that is missing or altered."""

@@ -102,6 +102,28 @@ def test_a_next_definition_ticks_beside_the_view_until_it_is_swapped(sold: Incre
     assert sold.replay().equal
 
 
+def test_a_next_definition_that_fails_leaves_the_view_alone(sold: IncrementalFlow) -> None:
+    fails = "SELECT id, customer FROM orders WHERE 10 div (amount - 20) < 100"
+    with pytest.raises(TickFailed, match="DIVIDE_BY_ZERO"):
+        sold.alter_view("large", fails, swap=False)
+    sold.tick("orders", [(5, "bob", 12)])
+    later = fails.replace("20", "77")
+    sold.alter_view("large", later, swap=False)
+    with pytest.raises(TickFailed, match="DIVIDE_BY_ZERO"):
+        sold.alter_view("large", fails)
+    assert sold._engine.history.shadow("large"), "what was prepared is lost with something else"
+    summary = sold.tick("orders", [(6, "bob", 77)])
+    (note,) = [each for each in summary.notes if "prepared" in each]
+    assert note.startswith("what was prepared for view large is dropped")
+    assert (6, "bob") in rows(sold.snapshot("large"))
+    with pytest.raises(TickFailed, match="DIVIDE_BY_ZERO"):
+        sold.register_view("broken", later, hydrate=True)
+    assert sold.views == tuple(VIEWS)
+    sold.tick("orders", [(7, "bob", 78)])
+    assert_exact(sold)
+    assert sold.replay().equal
+
+
 def test_what_was_prepared_gives_way_to_something_else(sold: IncrementalFlow) -> None:
     sold.alter_view("large", "SELECT id, customer FROM orders WHERE amount >= 7", swap=False)
     report = sold.alter_view("large", "SELECT id, customer FROM orders WHERE amount >= 5")

@@ -139,7 +139,7 @@ def test_a_full_checkpoint_is_plain_files_with_checksums(
 
     folder = told[0] / "full"
     manifest = json.loads((folder / "checkpoint-000001.json").read_text())
-    assert manifest["tideview_checkpoint"] == 1
+    assert manifest["tideview_checkpoint"] == 2
     assert {"sources/orders/rows", "views/notes/rows", "views/notes/node_1/state"} <= set(
         manifest["traces"]
     )
@@ -213,7 +213,7 @@ def test_a_checkpoint_that_is_not_whole_or_not_ours_is_refused(
         ),
         "cut": (lambda f: newest(f).write_text("{"), CheckpointError, "was altered"),
         "list": (lambda f: newest(f).write_text("[]"), CheckpointError, "was altered"),
-        "newer": (lambda f: altered(newest(f), tideview_checkpoint=2), NewerFormat, "format 2"),
+        "newer": (lambda f: altered(newest(f), tideview_checkpoint=3), NewerFormat, "format 3"),
         "newer flow": (lambda f: altered(newest(f), flow_format=99), NewerFormat, "format 99"),
         "way out": (
             lambda f: altered(newest(f), **one_part(f, path="parts/../../outside.parquet")),
@@ -286,7 +286,13 @@ def test_a_checkpoint_is_put_only_where_it_belongs(
             flow.checkpoint(copy)
         with pytest.raises(CheckpointError, match="has delta checkpoints"):
             flow.checkpoint_full(tmp_path / "mine")
-        for path in (place, place / "checkpoints", tmp_path):
+        (tmp_path.parent / f"{tmp_path.name}-link").symlink_to(place)
+        for path in (
+            place,
+            place / "checkpoints",
+            tmp_path,
+            tmp_path.parent / f"{tmp_path.name}-link" / "x",
+        ):
             with pytest.raises(UserError, match="inside of each other"):
                 flow.checkpoint(path)
         (tmp_path / "other").mkdir()
@@ -314,6 +320,34 @@ def test_a_checkpoint_is_put_only_where_it_belongs(
     with IncrementalFlow.open(tmp_path / "again", spark) as flow:
         flow.restore(tmp_path / "mine")
         assert rows(flow.snapshot("t")) == [(1,)]
+
+
+def test_flows_that_are_declared_alike_do_not_share_a_folder(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    def declare(name: str, row: int) -> IncrementalFlow:
+        flow = IncrementalFlow.open(tmp_path / name, spark)
+        flow.register_source("t", "id INT")
+        flow.tick("t", [(row,)])
+        flow.register_view("v", "SELECT id FROM t")
+        return flow
+
+    with declare("one", 1) as one, declare("two", 2) as two:
+        assert one.checkpoint(tmp_path / "kept").is_new
+        with pytest.raises(CheckpointError, match="another flow"):
+            two.checkpoint(tmp_path / "kept")
+        two.tick()
+        with pytest.raises(CheckpointError, match="another flow"):
+            two.checkpoint(tmp_path / "kept")
+        one.tick("t", [(3,)])
+        assert one.checkpoint(tmp_path / "kept").number == 2
+        with IncrementalFlow.open(tmp_path / "again", spark) as again:
+            again.restore(tmp_path / "kept")
+            assert rows(again.snapshot("v")) == [(1,), (3,)]
+        shutil.rmtree(next((tmp_path / "kept" / "parts").glob("000001-*")))
+        one.tick("t", [(4,)])
+        with pytest.raises(CheckpointError, match=r"parts/000001-.* is missing"):
+            one.checkpoint(tmp_path / "kept")
 
 
 def test_functions_in_python_have_to_be_registered_again(

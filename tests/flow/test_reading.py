@@ -133,6 +133,25 @@ def test_a_watch_is_resumed_where_another_left_off(told: IncrementalFlow) -> Non
     assert [tick for tick, _ in taken(told.watch_output("totals", since=2))] == [3, 4]
 
 
+def test_a_watch_does_not_go_on_with_another_view_of_the_name(told: IncrementalFlow) -> None:
+    watch = told.watch_output("large", since=2)
+    assert [tick for tick, _ in watch] == [3]
+    told.drop_view("large")
+    told.register_view("Large", "SELECT id, customer FROM orders WHERE amount >= 1")
+    fresh = told.watch_output("large")
+    told.tick("orders", [(3, "eve", 2)])
+    with pytest.raises(OutOfRange, match="another view was called Large up to tick 4"):
+        next(watch)
+    for since in (1, 4):
+        with pytest.raises(OutOfRange, match="another view"):
+            told.changes("large", since=since)
+        with pytest.raises(OutOfRange, match="another view"):
+            told.watch_output("large", since=since)
+    whole = [(5, [(2, "bob", 1), (3, "eve", 1)])]
+    assert taken(fresh) == taken(told.watch_output("large", since=0)) == whole
+    assert taken(told.watch_output("large", since=5)) == []
+
+
 def test_what_a_watch_gives_may_be_fed_on(told: IncrementalFlow) -> None:
     told.register_source("copy", "id BIGINT, customer STRING")
     for _, batch in told.watch_output("large", since=0):

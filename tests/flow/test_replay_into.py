@@ -56,12 +56,40 @@ def test_a_replay_is_stopped_and_gone_on_with_beside_live_ticks(
     assert_exact(shop)
 
 
+def test_a_replay_has_what_was_defined_by_its_last_tick(
+    shop: IncrementalFlow, tmp_path: Path, spark: SparkSession
+) -> None:
+    shop.tick({"orders": [(1, "ann", 20), (2, "bob", 3)], "customers": [("ann", "Rome")]})
+    shop.tick("orders", [(3, "bob", 12)])
+    before = rows(shop.snapshot("large"))
+    shop.alter_view("large", "SELECT id, customer FROM orders WHERE amount < 10")
+    shop.register_view("late", "SELECT name FROM customers")
+    shop.rename_view("totals", "sums")
+    shop.tick("orders", [(4, "cy", 1)])
+    into = tmp_path / "shadow"
+    assert shop.replay(to_tick=2, into=into).equal
+    with IncrementalFlow.open(into, spark) as shadow:
+        assert (shadow.current_tick, shadow.views) == (2, ("large", "totals", "cities"))
+        assert rows(shadow.snapshot("large")) == before
+        assert_exact(shadow)
+    assert shop.replay(into=into).equal
+    assert shop.replay(to_tick=2, into=into).equal
+    with IncrementalFlow.open(into, spark) as shadow:
+        assert shadow.current_tick == shop.current_tick
+        assert set(shadow.views) == set(shop.views)
+        assert_exact(shadow)
+
+
 def test_a_replay_into_something_else_is_refused(
     shop: IncrementalFlow, place: Path, tmp_path: Path, spark: SparkSession
 ) -> None:
     shop.tick("orders", [(1, "ann", 20)])
-    with pytest.raises(UserError, match="into itself"):
-        shop.replay(into=place)
+    (tmp_path / "link").symlink_to(place)
+    for entwined in (place, place / "views" / "more", tmp_path / "link", tmp_path):
+        with pytest.raises(UserError, match="inside of each other"):
+            shop.replay(into=entwined)
+        with pytest.raises(UserError, match="inside of each other"):
+            shop.backfill("totals", into=entwined)
     with IncrementalFlow.open(tmp_path / "other", spark) as other:
         other.register_source("orders", "x INT")
     with pytest.raises(UserError, match="no replay of this flow"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from ivm_core import DeltaBatch, IncrementalFlow, OutOfRange, UserError
 from ivm_core.cli.main import main
 from ivm_core.engine import retention
 from ivm_core.engine.retention import fold_line
+from ivm_core.store import leases
 from tests.flow.shop import VIEWS, declare_shop, rows
 
 if TYPE_CHECKING:
@@ -77,6 +80,40 @@ def test_ticks_below_the_line_are_folded(place: Path, spark: SparkSession) -> No
 
 def assert_exact(flow: IncrementalFlow) -> None:
     assert all(flow.check(view).equal for view in flow.views)
+
+
+def test_what_a_reader_began_with_stays(
+    place: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.1)
+    monkeypatch.setattr(leases, "_renewals", leases._Renewals())
+    with IncrementalFlow.open(place, spark) as flow:
+        declare_shop(flow)
+        sell(flow, 4)
+        watch = flow.watch_output("totals", since=1)
+        flow.set_retention(ticks=1)
+        assert flow.compact()
+        assert line(flow) == 1
+        assert [tick for tick, _ in watch] == [2, 3, 4]
+        del watch
+        said: list[tuple[str, ...]] = []
+        assert flow.replay(progress=lambda tick, last: said.append(flow.compact())).equal
+        into = tmp_path / "filled"
+        assert flow.backfill(
+            "totals", into=into, progress=lambda tick, last: said.append(flow.compact())
+        ).equal
+        kept = "ticks after 0 stay apart for a watch, a replay or a pinned reader"
+        assert said == [(kept,)] * len(said)
+        with flow.pin(2):
+            (file,) = (place / "readers").glob("*.json")
+            os.utime(file, (0, 0))  # as it is days later
+            for _ in range(100):
+                if file.stat().st_mtime:
+                    break
+                time.sleep(0.1)
+            assert line(flow) == 2
+        assert line(flow) == 3
+        assert flow.compact()
 
 
 def test_what_someone_needs_stays(
