@@ -26,6 +26,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import BIGINT, DataType
@@ -43,6 +46,10 @@ Rule = Literal["sum", "latest"]
 
 class OnlySpark(Exception):
     """The driver can't tell a value; says why. Spark's own statement does, or raises."""
+
+
+class OneByOne(Exception):
+    """Values of many groups can't be told at once."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,13 @@ class Accumulator(ABC):
         """
         raise OnlySpark(type(self).__name__)
 
+    def values_of(self, total: Callable[[str], pa.Array]) -> pa.Array:
+        """The values of many groups, given the totals of the trace's columns, a group each.
+
+        The same as `value_of`; `OneByOne` or Arrow's own error where they can't be told so.
+        """
+        raise OneByOne
+
     def named(self, part: str) -> str:
         """The name of one of this accumulator's columns."""
         return f"{self.prefix}_{part}"
@@ -160,6 +174,11 @@ class Counted(Accumulator):
         present = formula("IF(:x IS NULL, 0, 1)", x=column(argument))
         return self.count.name, weighted_sum(present)
 
+    def where_any(self, total: Callable[[str], pa.Array], values: pa.Array) -> pa.Array:
+        """The values of groups that have arguments, NULL for the others."""
+        has = pc.greater(total(self.count.name), 0)
+        return pc.if_else(has, values, pa.scalar(None, values.type))
+
     def counted(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
         """`count` over state rows on the driver."""
         return int(added(state(self.count.name), rows))
@@ -195,6 +214,10 @@ class CountRows(Counted):
     def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
         """The count."""
         return self.counted(state, rows)
+
+    def values_of(self, total: Callable[[str], pa.Array]) -> pa.Array:
+        """The counts."""
+        return total(self.count.name)
 
 
 @dataclass(frozen=True)

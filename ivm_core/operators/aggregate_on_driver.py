@@ -11,6 +11,7 @@ this costs; what can't be told here (`OnlySpark`) is left to it, errors among th
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,9 @@ import pyarrow as pa
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import FLOAT_KINDS, Nested
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OneByOne, OnlySpark
 from ivm_core.operators.aggregate import ROWS
+from ivm_core.operators.aggregate_in_columns import changed_rows_at_once
 from ivm_core.operators.arrow_types import to_arrow
 from ivm_core.operators.extremes import Extreme
 from ivm_core.operators.netting import stacked
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from ivm_core.operators.aggregate import AggregateStatements
 
 FEW_ROWS = 20_000
-"""Rows of state beyond which a statement is the cheaper one."""
+"""Rows of state that are looked at one by one; beyond, a statement is the cheaper one."""
 Key = tuple[Any, ...]
 
 
@@ -64,6 +66,8 @@ def changed_rows(statements: AggregateStatements, known: GroupState) -> pa.Table
     """The rows with −1 and +1, not yet netted; `OnlySpark` where the driver can't tell a value."""
     names = [each.name for each in statements.keys]
     change, before = known.change, known.before
+    with suppress(OneByOne):
+        return changed_rows_at_once(statements, change, before)
     both = change if before is None else stacked(change, before.select(change.column_names))
     if both.num_rows > FEW_ROWS:
         raise OnlySpark(f"{both.num_rows} rows of state")

@@ -17,12 +17,15 @@ from decimal import Context
 from decimal import Decimal as Number
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import WIDEST_DECIMAL, DataType, Decimal
 from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
     Finalised,
+    OneByOne,
     OnlySpark,
     required,
 )
@@ -195,6 +198,17 @@ class ExactDecimal(Counted):
         if abs(unscaled) >= 10**to.precision:
             raise OnlySpark(f"the value doesn't fit {to.ddl}")
         return Number(unscaled).scaleb(-to.scale, _ANY_LENGTH)
+
+    def values_of(self, total: Callable[[str], pa.Array]) -> pa.Array:
+        """Sums."""
+        if self.function != "SUM" or not (self._total or self._has_room):
+            raise OneByOne
+        if self._total is not None:
+            whole = self._total.totals(total).cast(pa.decimal128(38, 0))
+            sums = whole.view(pa.decimal128(38, self.argument_type.scale))
+        else:
+            sums = total(self.named("sum"))
+        return self.where_any(total, sums)
 
     def _unscaled(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
         """The exact total of the unscaled integers."""

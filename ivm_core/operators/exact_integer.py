@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ivm_core.model.types import BIGINT, DOUBLE, INTEGER_BITS, DataType
 from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
     Finalised,
+    OneByOne,
     OnlySpark,
     added,
     required,
@@ -71,6 +75,13 @@ class IntegerTotal:
         """The total over state rows on the driver."""
         totals = [added(state(one.name), rows) for one in self.columns]
         return int(totals[0] if not self.wide else totals[0] * 2**32 + totals[1])
+
+    def totals(self, total: Callable[[str], pa.Array]) -> pa.Array:
+        """The totals of many groups; Arrow's own error beyond BIGINT."""
+        parts = [total(one.name) for one in self.columns]
+        if not self.wide:
+            return parts[0]
+        return pc.add_checked(pc.multiply_checked(parts[0], 2**32), parts[1])
 
     def decimal(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """The total as DECIMAL(38,0), which always holds it."""
@@ -162,6 +173,18 @@ class ExactInteger(Counted):
         if not -(2**63) <= total < 2**63:
             raise OnlySpark("the sum is no BIGINT")
         return total
+
+    def values_of(self, total: Callable[[str], pa.Array]) -> pa.Array:
+        """Sums; averages where all that is divided is exact as DOUBLE."""
+        sums = self.total.totals(total)
+        if self.function == "AVG":
+            counts = total(self.count.name)
+            ends = [pc.max(pc.abs_checked(each)).as_py() or 0 for each in (sums, counts)]
+            if max(ends) > EXACT_IN_DOUBLE:
+                raise OneByOne
+            divisors = pc.if_else(pc.greater(counts, 0), counts, 1)
+            sums = pc.divide(sums.cast(pa.float64()), divisors.cast(pa.float64()))
+        return self.where_any(total, sums)
 
     def _sum(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         if not self.total.wide:

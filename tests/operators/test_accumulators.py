@@ -13,7 +13,7 @@ import pytest
 
 from ivm_core.model.errors import InternalError, Unsupported
 from ivm_core.model.schema import parse_type
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OneByOne, OnlySpark
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.arrow_types import from_spark_type, to_arrow
 from ivm_core.operators.extremes import Extreme
@@ -152,6 +152,24 @@ def assert_driver_agrees(
             found = accumulator.value_of(columns.__getitem__, rows)
             assert type(found) is type(value)
             assert bits(found) == bits(value) if isinstance(found, float) else found == value
+            assert_told_at_once(accumulator, state.take(pa.array(rows, pa.int64())), found)
+
+
+def assert_told_at_once(accumulator: Accumulator, state: pa.Table, value: Any) -> None:
+    """Where an accumulator makes columns of totals, they have the values that it tells one by one.
+
+    `value` is that of the group whose state is given; a second group has the same state.
+    """
+
+    def total(name: str) -> pa.Array:
+        added = sum(state.column(name).to_pylist())
+        return pa.array([added, added], state.schema.field(name).type)
+
+    try:
+        found = accumulator.values_of(total).cast(to_arrow(accumulator.result_type)).to_pylist()
+    except (OneByOne, pa.ArrowInvalid, OverflowError):
+        return
+    assert [repr(each) for each in found] == [repr(value)] * 2
 
 
 def bits(value: float | None) -> bytes | None:
