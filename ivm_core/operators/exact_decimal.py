@@ -29,6 +29,7 @@ from ivm_core.operators.accumulator import (
     OnlySpark,
     required,
 )
+from ivm_core.operators.arrow_types import to_arrow
 from ivm_core.operators.exact_integer import IntegerTotal
 from ivm_core.operators.formula import Bindings, Level, formula
 from ivm_core.operators.sql import column
@@ -189,7 +190,10 @@ class ExactDecimal(Counted):
         n = self.counted(state, rows)
         if n <= 0:
             return None
-        unscaled = self._unscaled(state, rows)
+        return self._value(self._unscaled(state, rows), n)
+
+    def _value(self, unscaled: int, n: int) -> Number:
+        """The value of n arguments that add up to an unscaled integer."""
         to = self.result_type
         if self.function == "AVG":
             quotient, remainder = divmod(unscaled * 10 ** (to.scale - self.argument_type.scale), n)
@@ -200,15 +204,18 @@ class ExactDecimal(Counted):
         return Number(unscaled).scaleb(-to.scale, _ANY_LENGTH)
 
     def values_of(self, total: Callable[[str], pa.Array]) -> pa.Array:
-        """Sums."""
-        if self.function != "SUM" or not (self._total or self._has_room):
-            raise OneByOne
+        """Sums as they are; of averages only the totals are made at once."""
         if self._total is not None:
             whole = self._total.totals(total).cast(pa.decimal128(38, 0))
-            sums = whole.view(pa.decimal128(38, self.argument_type.scale))
+        elif self._has_room:
+            whole = total(self.named("sum")).view(pa.decimal128(38, 0))
         else:
-            sums = total(self.named("sum"))
-        return self.where_any(total, sums)
+            raise OneByOne
+        if self.function == "SUM":
+            return self.where_any(total, whole.view(pa.decimal128(38, self.argument_type.scale)))
+        pairs = zip(whole.to_pylist(), total(self.count.name).to_pylist(), strict=True)
+        values = [self._value(int(unscaled), n) if n > 0 else None for unscaled, n in pairs]
+        return pa.array(values, to_arrow(self.result_type))
 
     def _unscaled(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
         """The exact total of the unscaled integers."""

@@ -32,6 +32,8 @@ CALLS = {
     "ab": ("AVG", "BIGINT"),
     "sd": ("SUM", "DECIMAL(12,2)"),
     "sw": ("SUM", "DECIMAL(25,3)"),
+    "ad": ("AVG", "DECIMAL(9,4)"),
+    "aw": ("AVG", "DECIMAL(25,3)"),
 }
 KEYS = (Field("k", parse_type("STRING")), Field("d", parse_type("DATE")))
 
@@ -83,7 +85,7 @@ def test_both_give_the_same_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
     draw = random.Random(seed)
     size = draw.choice([3, 10**4, 2**40])
     # what is kept in halves, or divided, has a smaller reach
-    calls = ["n", "c", "si", "sw"] if size == 2**40 else sorted(CALLS)
+    calls = ["n", "c", "si", "sw", "aw"] if size == 2**40 else sorted(CALLS)
     of = statements(draw.sample(calls, draw.randrange(1, len(calls) + 1)))
     change = state(of, draw, draw.randrange(1, 30), size)
     before = state(of, draw, draw.randrange(0, 60), size) if draw.random() < 0.8 else None
