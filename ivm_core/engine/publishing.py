@@ -167,10 +167,12 @@ class Publisher:
 
     def _is_due(self, name: str, table: PublishedTable, tick_ms: float) -> bool:
         state, since = self._engine.history.states[name], table.mark.tick
-        if state.digest == table.mark.digest or not state.upto:
+        if not state.upto or self._is_same(name, table):
             return False
         if table.lag is not None:
             return state.upto - since > table.lag
+        if not self._has_columns(name, table):
+            return True  # all of its rows have changed
         changed, deletions = self._changed(name, since)
         within = tick_ms * ROWS_PER_MS
         if not deletions or table.rows + changed <= within:
@@ -182,6 +184,14 @@ class Publisher:
         trace, schema = self._rows(name)
         delta = self._delta(trace, schema, since, state.upto)
         return delta is None or table.rows_in(table.touched(_gone(delta, schema))) <= within
+
+    def _has_columns(self, name: str, table: PublishedTable) -> bool:
+        return table.has_columns(self._engine.history.generation(name).schema)
+
+    def _is_same(self, name: str, table: PublishedTable) -> bool:
+        """Whether it is the view already; a digest knows values and no columns."""
+        digest = self._engine.history.states[name].digest
+        return digest == table.mark.digest and self._has_columns(name, table)
 
     def _changed(self, name: str, since: int) -> tuple[int, int]:
         """Rows of the deltas of a view after a tick, and the deletions among them."""
@@ -211,7 +221,7 @@ class Publisher:
         state = self._engine.history.states[name]
         mark = Mark(state.upto, state.digest)
         way = "nothing new"
-        if mark.digest != table.mark.digest:
+        if not self._is_same(name, table):
             way = self._change(name, table, mark)
             table.sweep()
         elif mark.tick != table.mark.tick:

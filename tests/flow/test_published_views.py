@@ -119,6 +119,39 @@ def test_views_are_published_and_kept_so(
     assert main(["publish", str(place), "totals", "--stop", "--quiet"]) == 0
 
 
+def test_other_columns_of_the_same_values_are_published(place: Path, spark: SparkSession) -> None:
+    """Their rows have the same digest; what a reader sees by name and type is another table."""
+
+    def columns() -> list[tuple[str, str]]:
+        table = DeltaTable(place / "published" / "pairs")
+        return [(each.name, each.type.type) for each in table.schema().fields]
+
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.register_source("pair", "a INT, b INT")
+        flow.register_view("pairs", "SELECT a AS x, b AS y FROM pair")
+        flow.tick("pair", [(1, 2), (3, 4)])
+        flow.publish(lag=0)
+        flow.alter_view("pairs", "SELECT a AS y, b AS x FROM pair")  # a tick, which brings it along
+        assert columns() == [("y", "integer"), ("x", "integer")]
+        assert_published(flow, place, "pairs", at=2)
+        assert [each.way for each in flow.publish()] == ["nothing new"]
+        flow.publish(lag="auto")
+        flow.alter_view("pairs", "SELECT a AS y, CAST(b AS BIGINT) AS x FROM pair")
+        assert columns() == [("y", "integer"), ("x", "long")]
+        flow.publish(lag=9)
+        flow.drop_view("pairs")
+        flow.register_view("pairs", "SELECT a AS p, CAST(b AS BIGINT) AS q FROM pair", hydrate=True)
+        assert columns() == [("y", "integer"), ("x", "long")]  # it may be behind
+        assert [each.way for each in flow.publish()] == ["all of it"]
+        assert columns() == [("p", "integer"), ("q", "long")]
+        assert_published(flow, place, "pairs", at=flow.current_tick)
+        flow.alter_view("pairs", "SELECT a FROM pair WHERE a > 9")
+        flow.publish()
+        flow.alter_view("pairs", "SELECT a, b FROM pair WHERE a > 9")  # no rows, before and after
+        flow.publish()
+        assert columns() == [("a", "integer"), ("b", "integer")]
+
+
 def test_killed_while_publishing_it_is_done_once(place: Path, spark: SparkSession) -> None:
     with IncrementalFlow.open(place, spark) as flow:
         declare_shop(flow)
