@@ -19,7 +19,7 @@ from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
 from ivm_core.model.digest import Digest
-from ivm_core.model.errors import CorruptStore, OutOfRange, UserError
+from ivm_core.model.errors import CorruptStore, IvmError, OutOfRange, UserError
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.model.secrets import logger, masked
 from ivm_core.operators.netting import net
@@ -47,6 +47,8 @@ LOOKED_AT = 10_000
 """Changed rows up to which a tick looks which files they are in."""
 PAYS_FROM = 0.25
 """The share of a table that has to change before it is written anew by itself."""
+LOOKED_AT_FILES = 64
+"""Files of a local table up to which a tick that brings it along looks whether they are there."""
 log = logger(__name__)
 
 
@@ -72,6 +74,8 @@ class Publisher:
     def __init__(self, engine: Engine) -> None:
         """Nothing is opened before it is needed, and what is open stays with the engine."""
         self._engine = engine
+        self._found: dict[str, PublishedTable] | None = None
+        self._unreadable: dict[str, CorruptStore] = {}
 
     def location(self, view: str) -> Location:
         """Where a view's table is, or would be."""
@@ -95,19 +99,38 @@ class Publisher:
                 raise UserError(
                     f"view {name} has no rows yet", where=f"view {name}", fix="tick the flow first"
                 )
+            if name in self._unreadable:
+                raise self._unreadable[name]
             table = tables.get(name) or self._make(name)
             tables[name] = table
             if sets_lag:
                 table.set_lag(lag)
-            done.append(self._brought(name, table))
+            done.append(self._brought(name, table, is_asked=True))
         return done
+
+    def remake(self, folders: Iterable[str]) -> None:
+        """Write all rows of damaged tables again; one that can't be read is begun anew."""
+        self._engine.published = None
+        self._follow_names()
+        tables, history = self._tables(), self._engine.history
+        names = {name.casefold(): name for name in history.views if history.states[name].upto}
+        for folder in folders:
+            name = names.get(folder)
+            if name is None:
+                self._delete(folder)
+                continue
+            if name not in tables:
+                self._delete(name)
+                tables[name] = self._make(name)
+            state = history.states[name]
+            self._rewrite(name, tables[name], Mark(state.upto, state.digest))
 
     def unpublish(self, views: Iterable[str]) -> list[str]:
         """Delete tables; returns the names of the views that had one."""
         self._engine.begin_writing()
         tables = self._tables()
         names = [self._engine.catalog.view_name(view) for view in views]
-        gone = [name for name in names if name in tables]
+        gone = [name for name in names if name in tables or name in self._unreadable]
         for name in gone:
             self._delete(name)
         return gone
@@ -115,24 +138,38 @@ class Publisher:
     def keep_up(self, tick_ms: float) -> list[str]:
         """Bring along, after a tick, the tables that it pays for; says what could not be."""
         self._follow_names()
-        told = []
-        for name, table in self._tables().items():
+        tables = self._tables()
+        told = [self._told(name, error) for name, error in self._unreadable.items()]
+        for name, table in tables.items():
             if name not in self._engine.history.states:
                 continue
             try:
                 if self._is_due(name, table, tick_ms):
                     self._brought(name, table)
             except Exception as error:
-                log.warning("publishing %s is left for later", name, exc_info=True)
-                said = f"publishing {name} is left for later: {type(error).__name__}: {error}"
-                told.append(masked(said))
-                self._engine.published = None
+                told.append(self._told(name, error))
+        if told:
+            self._engine.published = None
         return told
+
+    def _told(self, name: str, error: Exception) -> str:
+        """One line of what is left for later, in the log too; a bug of ours with its traceback."""
+        is_damaged = isinstance(error, CorruptStore)
+        way_out = "flow.repair() makes it again" if is_damaged else "flow.publish() tries it again"
+        first = (str(error).splitlines() or [""])[0]
+        said = masked(
+            f"publishing {name} at {self.location(name).uri} is left for later: "
+            f"{type(error).__name__}: {first}; {way_out}"
+        )
+        log.warning(said, exc_info=not isinstance(error, IvmError | OSError))
+        return said
 
     # --- which, and when ---
 
     def _tables(self) -> dict[str, PublishedTable]:
-        if self._engine.published is None:
+        if self._engine.published is not None:
+            return self._engine.published
+        if self._found is None:
             views = {each.casefold(): each for each in self._engine.history.views}
             there = self._engine.layout.root.list(FOLDER)
             found = {
@@ -142,21 +179,25 @@ class Publisher:
                 for entry in there
                 if entry.is_dir
             }
-            opened = {
-                views.get(folder, folder): PublishedTable.open(location)
-                for folder, location in found.items()
-            }
-            self._engine.published = {
-                name: table for name, table in opened.items() if table is not None
-            }
-        return self._engine.published
+            self._found = {}
+            for folder, location in found.items():
+                name = views.get(folder, folder)
+                try:
+                    table = PublishedTable.open(location)
+                except CorruptStore as error:
+                    self._unreadable[name] = error
+                else:
+                    self._found |= {name: table} if table is not None else {}
+            if not self._unreadable:  # else it is looked again the next time
+                self._engine.published = self._found
+        return self._found
 
     def _follow_names(self) -> None:
         """A view that has another name is published under that one; a dropped view's table goes."""
         history = self._engine.history
         tables = self._tables()
-        for old in [name for name in tables if name not in history.views]:
-            lag = tables[old].lag
+        for old in [each for each in (*tables, *self._unreadable) if each not in history.views]:
+            lag = tables[old].lag if old in tables else None
             self._delete(old)
             new = history.renamed.get(old.casefold())
             while new is not None and new not in history.views:
@@ -212,17 +253,23 @@ class Publisher:
     def _delete(self, name: str) -> None:
         self._engine.layout.root.delete(f"{FOLDER}/{name.casefold()}")
         self._tables().pop(name, None)
+        self._unreadable.pop(name, None)
 
     def _rows(self, name: str) -> tuple[Trace, Schema]:
         generation = self._engine.history.generation(name)
         return self._engine.layout.rows_of(generation), generation.schema
 
-    def _brought(self, name: str, table: PublishedTable) -> Publication:
+    def _brought(self, name: str, table: PublishedTable, *, is_asked: bool = False) -> Publication:
+        """Take the table to the newest tick; one that is asked for is looked at file by file."""
         state = self._engine.history.states[name]
         mark = Mark(state.upto, state.digest)
         way = "nothing new"
-        if not self._is_same(name, table):
-            way = self._change(name, table, mark)
+        looks = is_asked or (table.location.is_local and len(table.files) <= LOOKED_AT_FILES)
+        lost = table.lost() if looks else []
+        if lost:
+            log.warning("%s is published anew: %s is lost or damaged", name, lost[0])
+        if lost or not self._is_same(name, table):
+            way = self._rewrite(name, table, mark) if lost else self._change(name, table, mark)
             table.sweep()
         elif mark.tick != table.mark.tick:
             table.move(mark)
@@ -242,7 +289,13 @@ class Publisher:
                     try:
                         return table.change(delta, schema, mark, touched, order)
                     except CorruptStore as error:
-                        log.warning("%s is published anew: %s", name, error)
+                        log.warning("%s is published anew: %s", name, error.what)
+        return self._rewrite(name, table, mark)
+
+    def _rewrite(self, name: str, table: PublishedTable, mark: Mark) -> str:
+        """Exchange all rows; the files that are there are not read."""
+        trace, schema = self._rows(name)
+        order = trace.cluster_by or schema.names[:1]
         committed = self._engine.history.committed
         if trace.rows_estimate(committed, mark.tick) <= ON_DRIVER:
             rows = trace.read(committed, at=mark.tick, columns=[*schema.names, WEIGHT])

@@ -2,7 +2,8 @@
 
 What a fed source was given is recorded nowhere else, so its files can't be made again. All else
 (rows of views, of nodes, accumulators) is what a replay gives: the traces of the shadow take the
-place of the damaged ones, after every digest of the replay was found to be the recorded one.
+place of the damaged ones, after every digest of the replay was found to be the recorded one. A
+published table is written again from its view.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from ivm_core.engine.definitions import FED
 from ivm_core.engine.layout import lacks
+from ivm_core.engine.publishing import FOLDER as PUBLISHED
+from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.replaying import Replaying, first_whole_tick
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import HistoryLost, OutOfRange
@@ -21,7 +24,7 @@ from ivm_core.operators.netting import net
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.store.location import Location
 from ivm_core.store.trace import Trace
-from ivm_core.store.verifying import Damage, damages, exchange
+from ivm_core.store.verifying import Damage, damages, exchange, published_damages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +53,9 @@ def verify(engine: Engine) -> tuple[Damage, ...]:
         location = engine.layout.root.child(*name.split("/"))
         wrong = damages(location, name, committed) or _cut_short(engine, name)
         found += wrong or _altered(engine, name)
+    for entry in engine.layout.root.list(PUBLISHED):
+        if entry.is_dir:
+            found += published_damages(engine.layout.root.child(*entry.path.split("/")), entry.path)
     return tuple(found)
 
 
@@ -60,8 +66,24 @@ def repair(engine: Engine, progress: Callable[[int, int], None] | None = None) -
     """
     engine.begin_writing()
     found = verify(engine)
+    tables = tuple(dict.fromkeys(each.trace for each in found if _is_published(each)))
+    replayed = _replayed(engine, [each for each in found if not _is_published(each)], progress)
+    if tables:
+        Publisher(engine).remake(name.removeprefix(f"{PUBLISHED}/") for name in tables)
+    ticks = engine.history.tick if replayed else 0
+    return Repair(found, (*replayed, *tables), ticks)
+
+
+def _is_published(damage: Damage) -> bool:
+    return damage.trace.startswith(f"{PUBLISHED}/")
+
+
+def _replayed(
+    engine: Engine, found: Sequence[Damage], progress: Callable[[int, int], None] | None
+) -> tuple[str, ...]:
+    """Make damaged traces again, all of them or none; returns their folders."""
     if not found:
-        return Repair((), (), 0)
+        return ()
     _refuse_lost_sources(found)
     start = first_whole_tick(engine)
     if start:
@@ -91,7 +113,7 @@ def repair(engine: Engine, progress: Callable[[int, int], None] | None = None) -
         finally:
             shadow.close()
     engine.layout.forget()
-    return Repair(found, traces, last)
+    return traces
 
 
 def _expected(engine: Engine) -> list[str]:

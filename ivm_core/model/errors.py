@@ -373,6 +373,11 @@ class CorruptStore(InternalError):
         "the whole traceback, a listing of the flow's directory, and whether anything but "
         "Tideview has written to it or removed files from it"
     )
+    repairable: ClassVar[str] = (
+        "nothing, if something else has removed or changed the file: flow.repair() makes it again "
+        "where the recorded ticks allow it"
+    )
+    """The report of damage that a repair finds."""
 
 
 def position(line: int | None, column: int | None) -> str:

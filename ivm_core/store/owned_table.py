@@ -214,8 +214,11 @@ class OwnedTable:
 
     @property
     def note(self) -> dict[str, Any]:
-        """What the newest commit says about itself."""
-        actions = read_actions(self.location, self.version)
+        """What the newest commit says about itself; nothing where only a checkpoint has it."""
+        try:
+            actions = read_actions(self.location, self.version)
+        except FileNotFoundError:
+            return {}
         return next((dict(each["commitInfo"]) for each in actions if "commitInfo" in each), {})
 
     def ranges(self) -> pa.Table:
@@ -242,10 +245,16 @@ class OwnedTable:
         self._load(_open(self.location))
 
     def removed_since(self, moment: float) -> set[str]:
-        """Paths of files that were removed from the table after a POSIX time."""
+        """Paths of files that were removed from the table after a POSIX time.
+
+        Commits below one that is gone are not looked at: logs are cut off at their old end.
+        """
         removed: set[str] = set()
         for version in range(self.version, 0, -1):
-            actions = read_actions(self.location, version)
+            try:
+                actions = read_actions(self.location, version)
+            except FileNotFoundError:
+                break
             times = [each["commitInfo"]["timestamp"] for each in actions if "commitInfo" in each]
             if times and max(times) < moment * 1000:
                 break
@@ -353,7 +362,7 @@ def _open(location: Location) -> DeltaTable:
         raise NoTable(f"there is no Delta table at {location.uri}") from error
     except (DeltaError, OSError, ValueError) as error:
         what = f"the Delta table at {location.uri} can't be read: {error}"
-        raise CorruptStore(what) from harmless(error)
+        raise CorruptStore(what, CorruptStore.repairable) from harmless(error)
 
 
 def schema_of_json(text: str) -> pa.Schema:

@@ -90,8 +90,7 @@ class ParquetScan:
         except (OSError, pa.ArrowInvalid) as error:
             raise CorruptStore(
                 f"the file {self._location.resolve(path)} is lost or damaged: {error}",
-                report="nothing, if something else has removed or changed the file: "
-                "flow.repair() makes it again where the recorded ticks allow it",
+                report=CorruptStore.repairable,
             ) from error
 
     def _read(self, piece: Piece, wanted: pa.Schema, limit: Limit | None) -> pa.Table | None:

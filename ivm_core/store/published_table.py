@@ -10,6 +10,7 @@ narrowed by the ranges of values that the table's log has of every file.
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,9 +87,31 @@ class PublishedTable:
         return int(said) if said else None
 
     @property
+    def files(self) -> list[DataFile]:
+        """The files that its log has."""
+        return list(self._table.files.values())
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return self._table.schema
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
         return sum(max(file.rows, 0) for file in self._table.files.values())
+
+    def lost(self) -> list[str]:
+        """Files that are not there, or not with the size that its log says."""
+        there: dict[str, int] = {}
+        if self.location.is_local:
+            for file in self.files:
+                with suppress(OSError):
+                    there[file.path] = self.location.size(file.path)
+        else:
+            for folder in {file.path.rpartition("/")[0] for file in self.files}:
+                there |= {entry.path: entry.size for entry in self.location.list(folder)}
+        return [file.path for file in self.files if there.get(file.path) != file.size]
 
     def has_columns(self, schema: Schema) -> bool:
         """Whether these are its columns."""

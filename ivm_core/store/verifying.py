@@ -1,4 +1,4 @@
-"""Looking at the files of a trace: whether all are there, and are what was written.
+"""Looking at the files of traces and published tables: whether they are what was written.
 
 A file is there with the size and the number of rows that the table's log says, and every page of
 it decodes and has its checksum.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ivm_core.model.errors import CorruptStore, InternalError
 from ivm_core.store.delta_actions import DataFile
 from ivm_core.store.parquet_scan import ParquetScan
+from ivm_core.store.published_table import PublishedTable
 from ivm_core.store.trace import Trace
 from ivm_core.store.trace_files import parse_name, tick_name
 from ivm_core.store.trace_writing import read_footer
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Damage:
-    """A file, or a whole trace, that is not what was written."""
+    """A file, or a whole trace or published table, that is not what was written."""
 
     trace: str
-    """The folder of the trace, below the flow's."""
+    """The folder of the trace or table, below the flow's."""
     file: str
-    """The file below that folder; empty where it is all of the trace."""
+    """The file below that folder; empty where it is all of it."""
     problem: str
     first_tick: int = 0
     last_tick: int = 0
@@ -52,16 +53,28 @@ def damages(location: Location, name: str, committed: Committed) -> list[Damage]
     return found
 
 
-def _problem(trace: Trace, path: str, size: int, rows: int) -> str:
+def published_damages(location: Location, name: str) -> list[Damage]:
+    """What is wrong with a published table; nothing where there is none."""
     try:
-        there = trace.location.size(path)
+        table = PublishedTable.open(location)
+    except CorruptStore as error:
+        return [Damage(name, "", error.what)]
+    if table is None:
+        return []
+    told = [(file.path, _problem(table, file.path, file.size, file.rows)) for file in table.files]
+    return [Damage(name, path, problem) for path, problem in told if problem]
+
+
+def _problem(of: Trace | PublishedTable, path: str, size: int, rows: int) -> str:
+    try:
+        there = of.location.size(path)
     except OSError:
         return "the file is gone"
     if there != size:
         return f"the file has {there} bytes instead of {size}"
     try:
-        found = ParquetScan(trace.location, trace.schema).read([path], trace.schema.names)
-        read_footer(trace.location, path, trace.schema, may_lack=True)
+        found = ParquetScan(of.location, of.schema).read([path], of.schema.names)
+        read_footer(of.location, path, of.schema, may_lack=True)
     except (CorruptStore, InternalError) as error:
         return error.what
     return "" if found.num_rows == rows else f"the file has {found.num_rows} rows instead of {rows}"

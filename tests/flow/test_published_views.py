@@ -9,7 +9,7 @@ import polars
 import pytest
 from deltalake import DeltaTable
 
-from ivm_core import DeltaBatch, IncrementalFlow, UserError
+from ivm_core import CorruptStore, DeltaBatch, IncrementalFlow, UserError
 from ivm_core.cli.main import main
 from ivm_core.engine import publishing
 from tests.faults.story import killed_at, live
@@ -150,6 +150,74 @@ def test_other_columns_of_the_same_values_are_published(place: Path, spark: Spar
         flow.alter_view("pairs", "SELECT a, b FROM pair WHERE a > 9")  # no rows, before and after
         flow.publish()
         assert columns() == [("a", "integer"), ("b", "integer")]
+
+
+def lose(folder: Path) -> None:
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+
+
+def test_lost_files_of_a_published_table_are_noticed_and_made_again(
+    place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = place / "published" / "seen"
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.register_source("visits", "page STRING, n INT")
+        flow.register_view("seen", "SELECT page, n FROM visits")
+        flow.tick("visits", [("a", 1)])
+        flow.publish(lag=0)
+        lose(table)
+        flow.tick("visits", [("b", 2)])  # rows come, none go: no file has to be read for it
+        assert_published(flow, place, "seen", at=2)
+        monkeypatch.setattr(publishing, "LOOKED_AT_FILES", 0)  # as of a table with many files
+        lose(table)
+        flow.tick("visits", [("c", 3)])
+        assert {each.trace for each in flow.verify()} == {"published/seen"}
+        assert {each.problem for each in flow.verify()} == {"the file is gone"}
+        assert [each.way for each in flow.publish()] == ["all of it"]
+        assert_published(flow, place, "seen", at=3)
+        assert flow.verify() == ()
+        file = max(table.glob("*.parquet"), key=lambda each: each.stat().st_mtime_ns)
+        file.write_bytes(file.read_bytes()[:-9])
+        (damage,) = flow.verify()
+        assert (damage.trace, damage.file) == ("published/seen", file.name)
+        done = flow.repair()
+        assert (done.traces, done.replayed_ticks) == (("published/seen",), 0)
+        assert flow.verify() == ()
+        assert_published(flow, place, "seen", at=3)
+
+
+def test_a_published_table_without_its_log_is_told_in_one_line_and_begun_anew(
+    place: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    with IncrementalFlow.open(place, spark) as flow:
+        flow.register_source("visits", "page STRING, n INT")
+        flow.register_view("seen", "SELECT page, n FROM visits")
+        flow.register_view("pages", "SELECT DISTINCT page FROM visits")
+        flow.tick("visits", [("a", 1)])
+        flow.publish(lag=0)
+    commit = place / "published" / "seen" / "_delta_log" / f"{1:020d}.json"
+    commit.write_text(commit.read_text()[:50])
+    with IncrementalFlow.open(place, spark) as flow:
+        caplog.clear()
+        (note,) = flow.tick("visits", [("b", 2)]).notes
+        assert note.startswith(f"publishing seen at {place}/published/seen is left for later: ")
+        assert "CorruptStore: " in note
+        assert note.endswith("flow.repair() makes it again")
+        (record,) = [each for each in caplog.records if "publishing" in each.getMessage()]
+        assert (record.getMessage(), record.exc_text) == (note, None)
+        assert_published(flow, place, "pages", at=2)  # the others are brought along
+        with pytest.raises(CorruptStore, match=r"published/seen[\s\S]*flow.repair\(\)"):
+            flow.publish("seen")
+        assert [each.trace for each in flow.verify()] == ["published/seen"]
+        assert flow.repair().traces == ("published/seen",)
+        assert_published(flow, place, "seen", at=2)
+        assert flow.tick("visits", [("c", 3)]).notes == ()
+        assert_published(flow, place, "seen", "pages", at=3)
+        commit.write_text(commit.read_text()[:50])
+    with IncrementalFlow.open(place, spark) as flow:
+        assert flow.unpublish("seen") == ("seen",)
+        assert flow.tick("visits", [("d", 4)]).notes == ()
 
 
 def test_killed_while_publishing_it_is_done_once(place: Path, spark: SparkSession) -> None:

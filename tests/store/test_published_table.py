@@ -62,6 +62,11 @@ def test_rows_come_and_go_and_other_readers_see_them(kind: type[Location], tmp_p
     assert taken(table, delta((1, "a", -0.0, None, 2), (2, None, math.nan, None, 1)), 1)
     assert "rows added" in taken(table, delta((3, "c", 0.0, None, 1)), 2)
     assert sum(bag(path).values()) == 4
+    assert table.lost() == []
+    first = next(iter(table.files)).path
+    (path / first).rename(tmp_path / "elsewhere")
+    assert table.lost() == [first]
+    (tmp_path / "elsewhere").rename(path / first)
     assert "1 files written anew" in taken(table, delta((1, "a", -0.0, None, -1)), 4)
     with pytest.raises(CorruptStore, match="lacks rows"):
         taken(table, delta((3, "c", -0.0, None, -1)), 5)  # other bits, another row
