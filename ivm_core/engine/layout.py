@@ -100,12 +100,16 @@ class Layout:
         """The accumulators of a node."""
         return self._trace((*_parts(relation), "state"), schema, key)
 
+    def place(self, relation: str, folder: str) -> str:
+        """The folder, below the flow's, of a trace of a view or of a node inside it."""
+        return "/".join((*self._folder(relation), folder))
+
     def stored(self, relation: str, folder: str) -> tuple[str, Trace | None]:
         """Where a trace of a view, or of a node inside it, is, and the trace if it is there."""
-        parts = (*self._folder(relation), folder)
-        location = self.root.child(*parts)
+        place = self.place(relation, folder)
+        location = self.root.child(*place.split("/"))
         found = Trace.open(location) if location.exists("_delta_log") else None
-        return "/".join(parts), found
+        return place, found
 
     @property
     def commits(self) -> int:

@@ -131,9 +131,9 @@ def _expected(engine: Engine) -> list[str]:
         for stage in engine.catalog.program(name).stages if history.states[name].upto else ():
             relation = stage.stage.relation
             if stage.stage.keeps_rows:
-                found[engine.layout.stored(relation, "rows")[0]] = None
+                found[engine.layout.place(relation, "rows")] = None
             if stage.stage.aggregate is not None:
-                found[engine.layout.stored(relation, "state")[0]] = None
+                found[engine.layout.place(relation, "state")] = None
     for place in PLACES:
         for entry in root.list(place, recursive=True) if root.exists(place) else ():
             if entry.is_dir and entry.path.endswith("/_delta_log"):

@@ -135,6 +135,31 @@ def test_a_node_that_is_lost_is_never_begun_anew(
         assert all(flow.check(view).equal for view in flow.views)
 
 
+@pytest.mark.parametrize("harm", [lose, cut])
+def test_a_lost_commit_of_a_trace_is_listed_and_repaired(
+    harm: Callable[[Path], None], whole: tuple[Path, Any], tmp_path: Path, spark: SparkSession
+) -> None:
+    place, expected = tmp_path / "flow", whole[1]
+    shutil.copytree(whole[0], place)
+    traces = ("views/large/rows", "views/top/node_1/state")
+    for name in traces:
+        harm(place / name / "_delta_log" / f"{1:020d}.json")
+    with IncrementalFlow.open(place, spark) as flow:
+        found = flow.verify()
+        assert tuple(each.trace for each in found) == traces
+        assert all("can't be read" in each.problem for each in found)
+        assert flow.repair().traces == traces
+        assert flow.verify() == ()
+        assert told(flow) == expected
+        flow.tick("facts", [(40, "b", 99)])
+        assert all(flow.check(view).equal for view in flow.views)
+    harm(place / "sources/facts/rows/_delta_log" / f"{1:020d}.json")
+    with IncrementalFlow.open(place, spark) as flow:
+        assert [each.trace for each in flow.verify()] == ["sources/facts/rows"]
+        with pytest.raises(HistoryLost, match="recorded nowhere else"):
+            flow.repair()
+
+
 @pytest.mark.parametrize("harm", [lose, cut, spoil])
 def test_a_source_that_is_lost_is_named_and_nothing_changes(
     harm: Callable[[Path], None], whole: tuple[Path, Any], tmp_path: Path, spark: SparkSession
