@@ -422,13 +422,17 @@ class IncrementalFlow:
     def snapshot(self, view: str, at: int | None = None) -> DataFrame:
         """A view's (or fed source's) rows as of the newest tick, or of tick `at`.
 
-        A tick that is not there or no longer kept is `OutOfRange`.
+        A tick that is not there or no longer kept is `OutOfRange`, a stored file that is gone or
+        cut off `CorruptStore`; rows that don't decode are told by Spark when the frame is read.
         """
         return Reader(self._engine).snapshot(view, at)
 
     @_spark_left_alone
     def changes(self, view: str, since: int = 0) -> DataFrame:
-        """What changed after tick `since`: the view's columns with `_weight` and `_tick`."""
+        """What changed after tick `since`: the view's columns with `_weight` and `_tick`.
+
+        Bad input and damaged files get what they get from `snapshot`.
+        """
         return Reader(self._engine).changes(view, since)
 
     def tick_change(self, view: str, tick: int | None = None) -> pa.Table:

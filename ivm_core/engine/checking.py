@@ -202,8 +202,7 @@ class Oracle:
             table = net(trace.read(history.committed, self._tick, None, names), schema)
             bound = LocalRows(table, weighted(schema))
         else:
-            files = trace.files(history.committed, self._tick)
-            uris = tuple(file.uri for file in files)
+            uris = trace.uris(history.committed, self._tick)
             bound = StoredRows(uris, ticked(weighted(schema)), at=self._tick)
         return gears.frame_in(self.session, bound)
 

@@ -58,8 +58,8 @@ class OnFiles(StageRun):
         return change.for_spark
 
     def _stored(self, trace: Trace, schema: Schema) -> Rows:
-        files = trace.files(self.relations.history.committed, self.view.upto)
-        return StoredRows(tuple(file.uri for file in files), ticked(schema), at=self.view.upto)
+        uris = trace.uris(self.relations.history.committed, self.view.upto)
+        return StoredRows(uris, ticked(schema), at=self.view.upto)
 
     def _write(
         self, statement: Statement, reads: Mapping[str, Rows], schema: Schema, target: str

@@ -307,8 +307,8 @@ class Publisher:
         return "all of it"
 
     def _write_by_spark(self, trace: Trace, schema: Schema, target: str, at: int) -> None:
-        files = trace.files(self._engine.history.committed, at)
-        stored = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=at)
+        uris = trace.uris(self._engine.history.committed, at)
+        stored = StoredRows(uris, ticked(weighted(schema)), at=at)
         frame = netted_frame(self._engine.gears.read(stored), schema)
         columns = [F.col(quote(each.name)).cast(each.type.ddl) for each in schema]
         plain = unweighted(frame, schema).select(*columns)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
+
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
@@ -50,9 +52,8 @@ class Reader:
             version = int(pins[stored]["version"])
             return table.spark_frame(self._engine.gears.spark, version)
         trace, schema = self.trace(stored, tick)
-        files = trace.files(history.committed, tick)
-        rows = StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=tick)
-        return unweighted(netted_frame(self._frame(rows), schema), schema)
+        frame = self._frame(trace, schema, tick, None)
+        return unweighted(netted_frame(frame, schema), schema)
 
     def changes(self, name: str, since: int) -> DataFrame:
         """Net changes per tick after `since`, with `_weight` and `_tick`."""
@@ -69,19 +70,21 @@ class Reader:
         self.same_view_since(stored, tick)
         schema = self.same_columns_since(stored, tick)
         trace, _ = self.trace(stored, history.tick)
-        files = trace.files(history.committed, None, tick)
-        rows = StoredRows(
-            tuple(file.uri for file in files),
-            ticked(weighted(schema)),
-            at=history.tick,
-            since=tick,
-        )
-        return netted_frame(self._frame(rows), schema, per_tick=True)
+        frame = self._frame(trace, schema, history.tick, tick)
+        return netted_frame(frame, schema, per_tick=True)
 
-    def _frame(self, rows: StoredRows) -> DataFrame:
-        """Rows in the user's own session, so that they go with the user's other frames."""
-        gears = self._engine.gears
-        return gears.frame_in(gears.spark, rows)
+    def _frame(self, trace: Trace, schema: Schema, at: int, since: int | None) -> DataFrame:
+        """Rows in the user's own session, so that they go with the user's other frames.
+
+        What is not whole is `CorruptStore` here; what is lost later only Spark can tell.
+        """
+        committed, gears = self._engine.history.committed, self._engine.gears
+        rows = StoredRows(trace.uris(committed, at, since), ticked(weighted(schema)), at, since)
+        try:
+            return gears.frame_in(gears.spark, rows)
+        except AnalysisException:
+            trace.require(trace.files(committed, at, since))
+            raise
 
     def relation(self, name: str) -> tuple[str, Schema]:
         """The stored name and columns of a view or source; UnknownName with what there is."""

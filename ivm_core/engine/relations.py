@@ -227,10 +227,10 @@ class TickRelations:
                 return LocalRows(_no_rows(schema), weighted(schema))
             frame = self.followed[name].spark_frame(self.gears.high, version)
             return FrameRows(_with_weight(frame, schema))
-        files = self.trace(name, at).files(self.history.committed, at)
+        uris = self.trace(name, at).uris(self.history.committed, at)
         if name in self.history.generations:
             schema = self.history.generation(name, at).schema
-        return StoredRows(tuple(file.uri for file in files), ticked(weighted(schema)), at=at)
+        return StoredRows(uris, ticked(weighted(schema)), at=at)
 
     def all_for_spark(self, name: str) -> Rows:
         """Rows with this tick's change, for Spark to read."""
@@ -329,7 +329,7 @@ class TickRelations:
         now = self.produced.get(name)
         count = sum(file.rows for file in files) + (0 if now is None else now.count)
         if count > LOCAL_ROWS:
-            uris = tuple(file.uri for file in files)
+            uris = trace.uris(self.history.committed, last, since)
             earlier = StoredRows(uris, ticked(weighted(schema)), at=last, since=since)
             parts = [earlier] if now is None else [earlier, now.rows]
             return self._large_change(parts, schema, count)

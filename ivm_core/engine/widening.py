@@ -179,8 +179,7 @@ def _digest(engine: Engine, source: SourceDefinition, schema: Schema) -> Digest:
             if each.name not in table.column_names:
                 table = table.append_column(each.name, pa.nulls(table.num_rows, each.type))
         return digest_of(table, schema)
-    uris = tuple(file.uri for file in trace.files(committed))
-    rows = StoredRows(uris, ticked(weighted(schema)), at=committed.newest)
+    rows = StoredRows(trace.uris(committed), ticked(weighted(schema)), at=committed.newest)
     limbs = [F.expr(text_of(tree)).alias(name) for name, tree in digest_aggregates(schema)]
     found = engine.gears.read(rows).agg(*limbs).first()
     return digest_from_limbs({} if found is None else found.asDict())

@@ -225,6 +225,28 @@ class Trace:
             )
         return sorted(found, key=lambda file: (file.first_tick, file.path))
 
+    def uris(
+        self, committed: Committed, at: int | None = None, since: int | None = None
+    ) -> tuple[str, ...]:
+        """As `files`, for Spark to read; `CorruptStore` for a local one that is not whole."""
+        files = self.files(committed, at, since)
+        if self.location.is_local:
+            self.require(files)
+        return tuple(file.uri for file in files)
+
+    def require(self, files: Sequence[TraceFile]) -> None:
+        """Raise `CorruptStore` for a file that is gone or has another size than it had."""
+        for file in files:
+            try:
+                size = self.location.size(file.path)
+            except OSError:
+                problem = "is gone"
+            else:
+                problem = f"has {size} bytes instead of {file.bytes}"
+                if size == file.bytes:
+                    continue
+            raise CorruptStore(f"the file {file.uri} {problem}", CorruptStore.repairable)
+
     def _check_reach(self, base: int, at: int | None, since: int | None) -> None:
         if at is not None and at < base:
             raise OutOfRange(

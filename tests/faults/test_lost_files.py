@@ -107,6 +107,29 @@ def test_damage_is_named_and_repaired(
         assert all(flow.check(view).equal for view in flow.views)
 
 
+@pytest.mark.parametrize("harm", [lose, cut])
+def test_a_reader_names_the_file_that_is_lost(
+    harm: Callable[[Path], None], whole: tuple[Path, Any], tmp_path: Path, spark: SparkSession
+) -> None:
+    place = tmp_path / "flow"
+    shutil.copytree(whole[0], place)
+    file = newest(place / "views/large/rows")
+    harm(file)
+    with IncrementalFlow.open(place, spark) as flow:
+        readers: list[Callable[[], Any]] = [
+            lambda: flow.snapshot("large"),
+            lambda: flow.changes("large"),
+            lambda: flow.tick_change("large"),
+            lambda: flow.check("large"),
+            lambda: list(flow.watch_output("large", 0)),
+        ]
+        for read in readers:
+            with pytest.raises(CorruptStore, match=rf"{file.name}[\s\S]*flow\.repair\(\)"):
+                read()
+        flow.repair()
+        assert flow.snapshot("large").count()
+
+
 def forget_last_tick(folder: Path) -> None:
     """As if the newest commits of a table's log had never reached the disk."""
     while newest_tick(folder) == story.LAST:
