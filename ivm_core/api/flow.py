@@ -577,7 +577,10 @@ class IncrementalFlow:
         return engine.history.retention.ticks, engine.history.retention.days
 
     def compact(self) -> tuple[str, ...]:
-        """Fold now what the retention lets go of; says what was folded, and what is too large."""
+        """Fold now what the retention lets go of; says what was folded, and what is too large.
+
+        A place that takes nothing more is `WriteFailed`: what is folded by then stays so.
+        """
         done, large = self._engine.compact()
         return (*done, *large)
 

@@ -35,7 +35,7 @@ from ivm_core.engine.retention import fold, held_by
 from ivm_core.engine.side_by_side import SideBySide
 from ivm_core.engine.staging import Staged, Staging
 from ivm_core.engine.swapping import Difference, Swap
-from ivm_core.engine.unforeseen import unforeseen, unwritten
+from ivm_core.engine.unforeseen import unforeseen, unwritten, written_in_steps
 from ivm_core.engine.widening import widen_followed
 from ivm_core.engine.writer import WriterLock
 from ivm_core.model.errors import (
@@ -445,7 +445,8 @@ class Engine:
         """Fold all that the retention lets go of; what was folded, and what keeps the rest."""
         self.begin_writing()
         programs, epoch = self._evaluated_programs(), self._writing()
-        done, told = fold(self.layout, self.history, programs, epoch, only_if_it_pays=False)
+        with written_in_steps(self.layout.root):
+            done, told = fold(self.layout, self.history, programs, epoch, only_if_it_pays=False)
         claim = held_by(self.layout, self.history)
         held = [f"ticks after {claim.tick} stay apart for {claim.holder}"] if claim else []
         return done, [*told, *held]

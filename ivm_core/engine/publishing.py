@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
+from ivm_core.engine.unforeseen import written_in_steps
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import CorruptStore, IvmError, OutOfRange, UserError
 from ivm_core.model.names import WEIGHT, quote
@@ -88,8 +89,14 @@ class Publisher:
 
         With `sets_lag` they may be `lag` ticks behind from now on.
         """
+        self._engine.begin_writing()
+        with written_in_steps(self._engine.layout.root):
+            return self._published(views, lag, sets_lag=sets_lag)
+
+    def _published(
+        self, views: Iterable[str], lag: int | None, *, sets_lag: bool
+    ) -> list[Publication]:
         engine = self._engine
-        engine.begin_writing()
         self._follow_names()
         tables = self._tables()
         done = []

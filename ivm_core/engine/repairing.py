@@ -17,6 +17,7 @@ from ivm_core.engine.layout import lacks
 from ivm_core.engine.publishing import FOLDER as PUBLISHED
 from ivm_core.engine.publishing import Publisher
 from ivm_core.engine.replaying import Replaying, first_whole_tick
+from ivm_core.engine.unforeseen import written_in_steps
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import HistoryLost, OutOfRange
 from ivm_core.model.names import WEIGHT
@@ -67,9 +68,10 @@ def repair(engine: Engine, progress: Callable[[int, int], None] | None = None) -
     engine.begin_writing()
     found = verify(engine)
     tables = tuple(dict.fromkeys(each.trace for each in found if _is_published(each)))
-    replayed = _replayed(engine, [each for each in found if not _is_published(each)], progress)
-    if tables:
-        Publisher(engine).remake(name.removeprefix(f"{PUBLISHED}/") for name in tables)
+    with written_in_steps(engine.layout.root):
+        replayed = _replayed(engine, [each for each in found if not _is_published(each)], progress)
+        if tables:
+            Publisher(engine).remake(name.removeprefix(f"{PUBLISHED}/") for name in tables)
     ticks = engine.history.tick if replayed else 0
     return Repair(found, (*replayed, *tables), ticks)
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 
 from ivm_core import IncrementalFlow, SparkLost, WriteFailed
 from ivm_core.store import faults
@@ -118,6 +119,35 @@ def test_a_killed_tick_waits_until_there_is_room(tmp_path: Path, spark: SparkSes
         assert flow.current_tick == 2
         story.finish(flow)
         assert all(flow.check(view).equal for view in flow.views)
+
+
+def test_a_full_disk_fails_what_is_done_in_steps(tmp_path: Path, spark: SparkSession) -> None:
+    """Compaction and publication: as it was, or done, table by table."""
+    place = tmp_path / "flow"
+    with IncrementalFlow.open(place, spark) as flow:
+        story.finish(flow)
+        rows = {view: sorted(map(repr, flow.snapshot(view).collect())) for view in flow.views}
+        flow.set_retention(ticks=1)
+        for call in (flow.publish, flow.compact):
+            told_so: list[str] = []
+            for number in range(0, 60, 4):
+                try:
+                    with full_at(number, once=False):
+                        call()
+                except WriteFailed as error:
+                    told_so.append(str(error))
+                assert flow.verify() == ()
+            assert len(told_so) > 1, call
+            assert all("what was done until then stays so: No space left" in e for e in told_so)
+            call()
+        assert flow._engine.layout.source_rows(
+            "facts", flow._engine.history.sources["facts"].schema
+        ).base_tick
+        for view, expected in rows.items():
+            assert sorted(map(repr, flow.snapshot(view).collect())) == expected
+            assert DeltaTable(place / "published" / view).to_pyarrow_table().num_rows == len(
+                expected
+            )
 
 
 def _may_mount(folder: Path) -> bool:
