@@ -36,6 +36,7 @@ from ivm_core.store.delta_actions import (
     version_file,
 )
 from ivm_core.store.faults import fault_point
+from ivm_core.store.log_files import LogFiles
 from ivm_core.store.syncing import sync_folder, sync_stream
 from ivm_core.store.table_description import described, with_columns
 
@@ -361,7 +362,12 @@ def _open(location: Location) -> DeltaTable:
     except TableNotFoundError as error:
         raise NoTable(f"there is no Delta table at {location.uri}") from error
     except (DeltaError, OSError, ValueError) as error:
-        what = f"the Delta table at {location.uri} can't be read: {error}"
+        files = LogFiles(location)
+        found = files.open_by_commits()
+        if found is not None:
+            return found
+        gone = f"; {files.missing[0]} is gone from its log" if files.missing else ""
+        what = f"the Delta table at {location.uri} can't be read: {error}{gone}"
         raise CorruptStore(what, CorruptStore.repairable) from harmless(error)
 
 

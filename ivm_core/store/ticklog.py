@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 FORMAT = "tideview.format"
 META = "tideview.meta"
 FOLD_EVERY = 64
+IN_CHECKPOINTS = (
+    "nothing, if something else has removed or changed the file: put it back from a copy, or "
+    "restore the flow from a checkpoint (flow.restore) into a new directory"
+)
+"""The report of a damaged tick log, which nothing else in the flow has."""
 log = logger(__name__)
 _UTC = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(
@@ -116,6 +121,8 @@ class TickLog:
             table = OwnedTable.open(location)
         except NoTable as error:
             raise NotAFlow("there is no flow here", location.uri) from error
+        except CorruptStore as error:
+            raise CorruptStore(error.what, IN_CHECKPOINTS) from error
         if not table.properties.get(FORMAT, "").isdigit() or table.schema.names != SCHEMA.names:
             raise NotAFlow("the Delta table here is not a flow's tick log", location.uri)
         written = int(table.properties[FORMAT])
@@ -245,14 +252,16 @@ class TickLog:
         self.entries += [found[seq] for seq in sorted(found) if seq >= len(self.entries)]
         self._read = set(self._table.files)
         if any(entry.seq != at for at, entry in enumerate(self.entries)):
-            raise CorruptStore(f"entries are missing from the tick log {self._table.location.uri}")
+            what = f"entries are missing from the tick log {self._table.location.uri}"
+            raise CorruptStore(what, IN_CHECKPOINTS)
 
     def _rows(self, file: DataFile) -> list[Entry]:
         try:
             with self._table.location.open_input(file.path) as stream:
                 return entries_of_parquet(stream)
         except (OSError, pa.ArrowInvalid) as error:
-            raise CorruptStore(f"the tick log's file {file.path} can't be read: {error}") from error
+            what = f"the tick log's file {file.path} can't be read: {error}"
+            raise CorruptStore(what, IN_CHECKPOINTS) from error
 
 
 def entries_as_parquet(entries: list[Entry]) -> pa.Buffer:

@@ -17,6 +17,7 @@ from ivm_core.store.ticklog import FOLD_EVERY, TickLog
 from tests.store.places import AsObjectStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -150,6 +151,47 @@ def test_newer_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NewerFormat, match="has format 7, this version knows formats up to 6"):
         TickLog.open(Location(tmp_path), newest_format=6)
     assert TickLog.open(Location(tmp_path), newest_format=7).entries == []
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_lost_checkpoint_is_made_again_from_the_commits(
+    is_cut: bool, place: Location, tmp_path: Path
+) -> None:
+    log = TickLog.create(place, 1, {})
+    for tick in range(40):
+        log.append("commit", tick, 1, {})
+    files = tmp_path / "ticks" / "_delta_log"
+    for checkpoint in list(files.glob("*.checkpoint.parquet")):
+        content = checkpoint.read_bytes()
+        checkpoint.unlink()
+        if is_cut:
+            checkpoint.write_bytes(content[: len(content) // 2])
+    again = TickLog.open(place)
+    assert again.entries == log.entries
+    assert [each.name for each in files.glob("*.checkpoint.parquet")] == [
+        f"{40:020d}.checkpoint.parquet"
+    ]
+    again.append("commit", 40, 1, {})
+    assert len(TickLog.open(place).entries) == 41
+    assert DeltaTable(tmp_path / "ticks").to_pyarrow_table().num_rows == 41
+
+
+@pytest.mark.parametrize("lost", [[5], range(30, 41)])
+def test_a_checkpoint_that_commits_cannot_make_is_named(
+    lost: Sequence[int], tmp_path: Path
+) -> None:
+    """One in the middle is gone, or the newest ones: a shorter log would be another one."""
+    log = TickLog.create(Location(tmp_path), 1, {})
+    for tick in range(40):
+        log.append("commit", tick, 1, {})
+    files = tmp_path / "_delta_log"
+    names = [f"{16:020d}.checkpoint.parquet", f"{32:020d}.checkpoint.parquet"]
+    for name in [*names, *(f"{version:020d}.json" for version in lost)]:
+        (files / name).unlink()
+    before = sorted(each.name for each in files.iterdir())
+    with pytest.raises(CorruptStore, match=rf"{names[1]} is gone[\s\S]*restore the flow"):
+        TickLog.open(Location(tmp_path))
+    assert sorted(each.name for each in files.iterdir()) == before
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
