@@ -21,13 +21,9 @@ from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import redone_name, state_name
-from ivm_core.operators.aggregate_on_driver import (
-    GroupState,
-    changed_rows,
-    is_on_driver,
-    reached_keys,
-)
+from ivm_core.operators.aggregate_on_driver import changed_rows, is_on_driver, reached_keys
 from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.group_state import GroupState
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of

@@ -31,24 +31,11 @@ if TYPE_CHECKING:
 
     from ivm_core.model.schema import Field
     from ivm_core.operators.aggregate import AggregateStatements
+    from ivm_core.operators.group_state import GroupState
 
 FEW_ROWS = 20_000
 """Rows of state that are looked at one by one; beyond, a statement is the cheaper one."""
 Key = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class GroupState:
-    """What is known of the changed groups."""
-
-    change: pa.Table
-    """acc(ΔA)."""
-    before: pa.Table | None
-    """acc(A) of at least these groups; None for the first rows of all."""
-    own: pa.Table | None = None
-    """The node's own rows before, netted, where it has MIN or MAX."""
-    redone: pa.Table | None = None
-    """MIN and MAX of the groups where a deletion reached them."""
 
 
 def is_on_driver(statements: AggregateStatements) -> bool:
@@ -67,7 +54,7 @@ def changed_rows(statements: AggregateStatements, known: GroupState) -> pa.Table
     names = [each.name for each in statements.keys]
     change, before = known.change, known.before
     with suppress(OneByOne):
-        return changed_rows_at_once(statements, change, before)
+        return changed_rows_at_once(statements, known)
     both = change if before is None else stacked(change, before.select(change.column_names))
     if both.num_rows > FEW_ROWS:
         raise OnlySpark(f"{both.num_rows} rows of state")
