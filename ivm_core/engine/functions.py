@@ -5,16 +5,18 @@ The author of a Python function vouches that it is deterministic; of SQL that is
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql.types import DataType, StructType
 
 from ivm_core.engine.analysis import SparkAnalyser
+from ivm_core.engine.code_fingerprint import code_fingerprint
 from ivm_core.engine.evaluation import spark_message
+from ivm_core.engine.own_code import own_code_fingerprint
 from ivm_core.frontend.sql import parse_statement
 from ivm_core.frontend.sql_functions import Parameter, SqlFunction, SqlFunctions, without_defaults
 from ivm_core.model.errors import DefinitionConflict, DuplicateName, UnknownName, UserError
@@ -28,20 +30,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Function:
-    """A registered function; its fingerprint follows its code."""
+    """A registered function, and the identity of its code with all that it calls and reads.
+
+    The code counts as it is now, as Spark takes it. What nests without end is `UserError`.
+    """
 
     name: str
     code: Callable[..., Any]
     return_type: str
+    fingerprint: str = field(init=False)
 
-    @property
-    def fingerprint(self) -> str:
-        """Identity of the code, its constants and the names it uses."""
-        digest = hashlib.sha256()
-        _add_code(getattr(self.code, "__code__", None), digest)
-        digest.update(repr(getattr(self.code, "__defaults__", None)).encode())
-        digest.update(self.return_type.encode())
-        return digest.hexdigest()[:16]
+    def __post_init__(self) -> None:
+        try:
+            found = code_fingerprint(self.code, self.return_type)
+        except RecursionError as error:
+            raise UserError(
+                "what the function calls and reads is nested too deeply to be compared",
+                where=f"function {self.name}",
+                fix="let it read flat tables of plain values",
+            ) from error
+        object.__setattr__(self, "fingerprint", found)
+
+    @cached_property
+    def _own_fingerprint(self) -> str:
+        return own_code_fingerprint(self.code, self.return_type)
+
+    def is_as(self, fingerprint: str) -> bool:
+        """Whether this is the function of a stored fingerprint.
+
+        One of a flow that an earlier version wrote knows the function's own code only.
+        """
+        if len(fingerprint) == len(self._own_fingerprint):
+            return fingerprint == self._own_fingerprint
+        return fingerprint == self.fingerprint
 
 
 class Functions:
@@ -152,7 +173,7 @@ class Functions:
     def _missing(self, views: Iterable[ViewDefinition]) -> Iterator[tuple[str, str]]:
         for view in views:
             for name, fingerprint in view.functions.items():
-                if name not in self._known or self._known[name].fingerprint != fingerprint:
+                if name not in self._known or not self._known[name].is_as(fingerprint):
                     yield name, view.name
 
 
@@ -181,24 +202,3 @@ def parse_parameters(ddl: str) -> tuple[Parameter, ...]:
             raise UserError(f"{declaration!r} is NOT NULL", where="parameters=", fix=fix)
         found.append(Parameter(one.name, one.dataType.simpleString(), default))
     return tuple(found)
-
-
-def _add_code(code: Any, digest: Any) -> None:
-    if code is None:
-        return
-    digest.update(code.co_code)
-    digest.update(repr(code.co_names).encode())
-    for constant in code.co_consts:
-        if hasattr(constant, "co_code"):
-            _add_code(constant, digest)
-        else:
-            digest.update(_stable(constant).encode())
-
-
-def _stable(constant: Any) -> str:
-    """The text of a constant; the order of a set's members is another in every process."""
-    if isinstance(constant, frozenset):
-        return f"frozenset({sorted(map(_stable, constant))})"
-    if isinstance(constant, tuple):
-        return f"({', '.join(map(_stable, constant))})"
-    return repr(constant)

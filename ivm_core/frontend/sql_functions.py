@@ -62,6 +62,10 @@ class SqlFunction:
         given = [[each.name, each.type, each.default] for each in self.parameters]
         return json.dumps({"parameters": given, "returns": self.return_type, "body": self.body})
 
+    def is_as(self, fingerprint: str) -> bool:
+        """Whether this is the function of a stored fingerprint."""
+        return self.fingerprint == fingerprint
+
     @property
     def entry(self) -> dict[str, str]:
         """As the tick log stores it."""
