@@ -197,12 +197,7 @@ def plan_view(
     name: str, parse: Callable[[], Node], catalog: Mapping[str, Schema], types: TypeBook
 ) -> ViewPlan:
     """The plan of a view's query, and its expansion."""
-    plan = lift_unstorable(
-        parse(),
-        lambda node: types.can_be_kept(node, catalog),
-        lambda node: types.interval(node, catalog),
-    )
-    plan = with_common_types(plan, catalog, types)
+    plan = _typed(parse, catalog, types)
     # before pruning, so that a query that is read twice has one order
     plan = with_total_orders(plan, lambda node: types.types(node, catalog), f"view {name}")
     plan = optimise(plan, catalog)
@@ -215,6 +210,20 @@ def plan_view(
     if expanded is not plan:
         expanded = optimise(expanded, catalog)
     return ViewPlan(plan, expanded)
+
+
+def untied_plan(parse: Callable[[], Node], catalog: Mapping[str, Schema], types: TypeBook) -> Node:
+    """The plan of a view's query with what SQL leaves open about order still open."""
+    return optimise(_typed(parse, catalog, types), catalog)
+
+
+def _typed(parse: Callable[[], Node], catalog: Mapping[str, Schema], types: TypeBook) -> Node:
+    plan = lift_unstorable(
+        parse(),
+        lambda node: types.can_be_kept(node, catalog),
+        lambda node: types.interval(node, catalog),
+    )
+    return with_common_types(plan, catalog, types)
 
 
 def view_program(

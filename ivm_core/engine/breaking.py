@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ivm_core.engine.history import History
 
 
+OTHER_TIES = "the new columns would break ties of its rows"
+
+
 def breaks(engine: Engine, reader: str, nexts: Mapping[str, ViewDefinition] | None = None) -> str:
     """Why a view can't go on as it is over the drafted relations; empty where it can.
 
@@ -29,10 +32,14 @@ def breaks(engine: Engine, reader: str, nexts: Mapping[str, ViewDefinition] | No
         return str(error).splitlines()[0]
     if after.schema.ddl != before.schema.ddl:
         return f"its columns would be ({after.schema.ddl})"
-    same = after.plan.text == before.plan.text and not has_other_types(after, before)
-    if not same or _reads_other_types(engine.history, before, nexts or {}):
+    has_others = has_other_types(after, before)
+    if has_others or _reads_other_types(engine.history, before, nexts or {}):
         return "columns that it reads have other types"
-    return ""
+    if after.plan.text == before.plan.text:
+        return ""
+    if engine.catalog.differs_in_ties(reader, engine.analyser(reader)):
+        return OTHER_TIES
+    return "its query reads the new columns"
 
 
 def _reads_other_types(

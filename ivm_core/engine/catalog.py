@@ -13,6 +13,7 @@ from ivm_core.compile.program import (
     plan_view,
     recursive_program,
     shared_program,
+    untied_plan,
     view_program,
 )
 from ivm_core.compile.stages import SharedNode
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.definitions import SourceDefinition
     from ivm_core.engine.history import History
     from ivm_core.frontend.unnamed import Given
+    from ivm_core.plan.nodes import Node
 
 
 class Catalog:
@@ -142,7 +144,7 @@ class Catalog:
                 functions=definition.functions,
                 component=definition.component,
                 recursions=definition.recursions,
-                columns=self._next_columns(definition),
+                columns=definition.known_columns | self._next_columns(definition),
             ).called(definition.name)
         if program.schema.ddl != definition.schema:
             raise InternalError(
@@ -260,11 +262,28 @@ class Catalog:
         self, view: str, sql: str, analyser: SparkAnalyser, functions: Mapping[str, str]
     ) -> bool:
         """Whether a text, given the functions that it calls, is another way to write a view."""
-        component = self.definition(view).component
-        again = self.compile_view(
-            view, sql, (), analyser, {}, hidden=view, functions=functions, component=component
-        )
-        return again.fingerprint == self.program(view).fingerprint
+        definition = self.definition(view)
+
+        def fingerprint(columns: Mapping[str, Schema]) -> str:
+            return self.compile_view(
+                view,
+                sql,
+                (),
+                analyser,
+                {},
+                hidden=view,
+                functions=functions,
+                component=definition.component,
+                columns=columns,
+            ).fingerprint
+
+        stored = self.program(view).fingerprint
+        if fingerprint({}) == stored:
+            return True
+        try:
+            return bool(definition.over) and fingerprint(definition.known_columns) == stored
+        except UnknownName:  # the text reads a column that the view doesn't know
+            return False
 
     @contextmanager
     def drafting(
@@ -364,6 +383,8 @@ class Catalog:
     ) -> ViewProgram:
         """A stored view, or another text of it, compiled over the drafted relations.
 
+        A source whose columns are drafted has them all.
+
         `component` and `recursions` are its own where they aren't given.
         """
         definition = self._history.views[view]
@@ -382,8 +403,41 @@ class Catalog:
             functions=functions,
             component=definition.component if component is None else component,
             recursions=definition.recursions if recursions is None else recursions,
+            columns=self._known_columns(definition),
         )
         return program.called(view)
+
+    def differs_in_ties(self, view: str, analyser: SparkAnalyser) -> bool:
+        """Whether the drafted relations change a stored view only in what breaks its ties.
+
+        Then it reads none of their new columns, so rows that its own order leaves tied are the
+        same to it: with that order it still means what its text says.
+        """
+        definition, history = self._history.views[view], self._history
+        if definition.component:
+            return False
+        stored = {name: source.schema for name, source in history.sources.items()}
+        stored |= {name: parse_schema(each.schema) for name, each in history.views.items()}
+        before = self._untied(definition, analyser, stored | definition.known_columns)
+        after = self._untied(definition, analyser, self._known_columns(definition))
+        return before.text == after.text
+
+    def _untied(
+        self, definition: ViewDefinition, analyser: SparkAnalyser, columns: Mapping[str, Schema]
+    ) -> Node:
+        name = definition.shadow_of or definition.name
+        schemas = self._readable(name) | dict(columns)
+        types = TypeBook(analyser, {}, f"view {name}")
+        ask = partial(_columns_of, types.book, analyser, schemas)
+        in_sql = _in_sql(definition.functions)
+        parsed = parse_view(
+            definition.sql, schemas, f"view {name}", None, ask, in_sql, definition.recursions
+        )
+        return untied_plan(lambda: parsed.plan, schemas, types)
+
+    def _known_columns(self, definition: ViewDefinition) -> dict[str, Schema]:
+        known = definition.known_columns
+        return {name: each for name, each in known.items() if name not in self._columns}
 
     def redraft(self, program: ViewProgram, definition: ViewDefinition | SharedDefinition) -> None:
         """Take the program, and what is stored of it, of a view or node that shares nodes."""

@@ -85,6 +85,8 @@ class ViewDefinition:
     """The recursive common table expressions of its text, each with the view that it has become."""
     inside: str = ""
     """The view whose text this one is from, if it is such an expression: nobody else sees it."""
+    over: Mapping[str, str] = field(default_factory=dict)
+    """Columns of sources that it goes on with, where those that came later would break its ties."""
 
     @property
     def kept_in(self) -> str:
@@ -109,6 +111,7 @@ class ViewDefinition:
             "limits": list(self.limits),
             "recursions": dict(self.recursions),
             "inside": self.inside,
+            "over": dict(self.over),
         }
         return {
             "name": self.name,
@@ -139,7 +142,13 @@ class ViewDefinition:
             tuple(body.get("limits", ())),
             dict(body.get("recursions", {})),
             body.get("inside", ""),
+            dict(body.get("over", {})),
         )
+
+    @property
+    def known_columns(self) -> dict[str, Schema]:
+        """The columns of sources that have others by now."""
+        return {name: parse_schema(columns) for name, columns in self.over.items()}
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,7 @@ class SharedDefinition:
     key: str = ""
     """Which node of the query it is: its key over the relations by the names that they have."""
     over: Mapping[str, str] = field(default_factory=dict)
-    """The views that the text names, with their columns as the text was compiled over them."""
+    """What the text names and may change, with the columns that the text was compiled over."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """Fingerprints of the registered functions that the text calls."""
 

@@ -168,6 +168,10 @@ class History:
             source = SourceDefinition.parse(entry.body["source"])
             self.sources[source.name] = source
             self.source_digests[source.name] = entry.body["state_digest"]
+            for view in map(ViewDefinition.parse, entry.body.get("views", ())):
+                self.views[view.name] = view
+            for node in map(SharedDefinition.parse, entry.body.get("shared", ())):
+                self.shared[node.name] = node
         elif entry.kind == "rename":
             self._rename(entry.body)
         elif entry.kind == "intent":

@@ -61,7 +61,8 @@ def share(
             origin.types,
             tuple(_of_functions(catalog, shared, functions)),
             node.key,
-            {name: schemas[name].ddl for name in origin.reads if name in names},
+            {name: schemas[name].ddl for name in origin.reads if name in names}
+            | dict(catalog.definition(origin.name).over),
             functions,
         )
         program = catalog.compile_shared(draft, analyser_of(origin.name))
@@ -92,7 +93,15 @@ def over_shared(
     folder = definition.kept_in
     functions = definition.functions
     again = catalog.compile_view(
-        name, sql, nodes, analyser, types, folder, hidden=name, functions=functions
+        name,
+        sql,
+        nodes,
+        analyser,
+        types,
+        folder,
+        hidden=name,
+        functions=functions,
+        columns=definition.known_columns,
     )
     # a node of other types would not be the same, whatever its key says
     if again.shared == definition.shared or again.schema.ddl != definition.schema:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from ivm_core.compile.stages import scans
-from ivm_core.engine.breaking import breaks
+from ivm_core.engine.breaking import OTHER_TIES, breaks
 from ivm_core.engine.definitions import DELTA, FED
 from ivm_core.engine.gears import StoredRows
 from ivm_core.engine.layout import ticked, weighted
@@ -51,10 +51,10 @@ def widen_source(engine: Engine, name: str, schema: Schema) -> tuple[str, ...]:
     if not added:
         return ()
     _refuse_required(source, schema, added)
-    _refuse_changed_views(engine, source, schema)
+    readers = _readers_over(engine, source, schema)
     wider = replace(source, schema=schema)
     digest = _digest(engine, source, schema)
-    engine.append("columns", {"source": wider.body, "state_digest": digest.hex})
+    engine.append("columns", {"source": wider.body, "state_digest": digest.hex, **readers})
     return added
 
 
@@ -87,13 +87,13 @@ def widen_followed(engine: Engine, needed: Collection[str], *, only_unread: bool
         if schema is None:
             continue
         try:
-            _refuse_changed_views(engine, source, schema)
+            readers = _readers_over(engine, source, schema)
         except DefinitionConflict:
             if source.name in needed:
                 raise
         else:
             wider = replace(source, schema=schema)
-            engine.append("columns", {"source": wider.body, "state_digest": ""})
+            engine.append("columns", {"source": wider.body, "state_digest": "", **readers})
 
 
 def _gained(engine: Engine, source: SourceDefinition) -> Schema | None:
@@ -112,12 +112,17 @@ def _gained(engine: Engine, source: SourceDefinition) -> Schema | None:
     return now if is_wider and len(now.names) > len(source.schema.names) else None
 
 
-def _refuse_changed_views(engine: Engine, source: SourceDefinition, schema: Schema) -> None:
-    """DefinitionConflict for views that would change with these columns of a source."""
+def _readers_over(
+    engine: Engine, source: SourceDefinition, schema: Schema
+) -> dict[str, list[dict[str, Any]]]:
+    """What goes on over the columns that a source had, as the tick log stores it.
+
+    `DefinitionConflict` for views that would change with the new ones in more than their ties.
+    """
     readers = engine.catalog.readers(source.name)
     with engine.catalog.drafting(columns={source.name: schema}):
         reasons = {view: breaks(engine, view) for view in readers}
-    broken = {view: reason for view, reason in reasons.items() if reason}
+    broken = {view: each for view, each in reasons.items() if each not in ("", OTHER_TIES)}
     if broken:
         raise DefinitionConflict(
             "the new columns change views: "
@@ -128,6 +133,18 @@ def _refuse_changed_views(engine: Engine, source: SourceDefinition, schema: Sche
             stored=source.schema.ddl,
             given=schema.ddl,
         )
+    history, had = engine.history, source.schema.ddl
+    views = [history.views[view] for view, reason in reasons.items() if reason]
+    nodes = [
+        node
+        for node in history.shared.values()
+        if source.name in engine.catalog.program(node.name).reads
+    ]
+    found = {
+        "views": [replace(each, over={source.name: had, **each.over}).body for each in views],
+        "shared": [replace(each, over={source.name: had, **each.over}).body for each in nodes],
+    }
+    return {kind: bodies for kind, bodies in found.items() if bodies}
 
 
 def _refuse_narrower(engine: Engine, source: SourceDefinition, schema: Schema) -> None:

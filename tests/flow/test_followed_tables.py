@@ -224,6 +224,7 @@ def test_columns_that_a_table_gains_pass_through(
     follow(flow, table)
     table.run("ALTER TABLE $t ADD COLUMN early INT", "INSERT INTO $t VALUES (1, 'a', 1, 5)")
     flow.register_view("ids", "SELECT id FROM events")
+    flow.register_view("places", "SELECT id, ROW_NUMBER() OVER (ORDER BY k) AS n FROM events")
     assert flow.tick().rows_in == 1  # before it was read at all
     table.run(
         "INSERT INTO $t VALUES (2, 'b', 2, 5)",

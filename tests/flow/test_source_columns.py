@@ -72,6 +72,58 @@ def test_views_that_would_change_are_named(sold: IncrementalFlow) -> None:
     assert sold.replay().equal
 
 
+TIED = {
+    "numbered": "SELECT id, customer, ROW_NUMBER() OVER (PARTITION BY customer ORDER BY amount, id) AS n FROM orders",
+    "before": "SELECT id, LAG(amount) OVER (ORDER BY customer) AS previous FROM orders",
+    "first_two": "SELECT id FROM (SELECT * FROM orders ORDER BY amount LIMIT 2)",
+    "places": "SELECT n, COUNT(*) AS rows, MAX(amount) AS most FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY customer ORDER BY amount) AS n FROM orders) GROUP BY n",
+    "seconds": "SELECT p.n, p.most FROM (SELECT n, COUNT(*) AS rows, MAX(amount) AS most FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY customer ORDER BY amount) AS n FROM orders) GROUP BY n) p WHERE p.n = 2",
+}
+
+
+def test_new_columns_break_no_ties_of_views_that_do_not_read_them(
+    flow: IncrementalFlow, place: Path, spark: SparkSession
+) -> None:
+    flow.register_source("orders", ORDERS)
+    flow.register_views(TIED)
+    flow.tick("orders", [(3, "ann", 7), (1, "ann", 7), (1, "ann", 7), (2, "bob", 4)])
+    assert flow._engine.history.shared, "places and seconds have a node in common"
+    explained = {view: flow.explain(view).fingerprint for view in TIED}
+    assert flow.alter_source("orders", WIDER) == ("note",)
+    assert flow.alter_source("orders", f"{WIDER}, more INT") == ("more",)
+    assert {view: flow.explain(view).fingerprint for view in TIED} == explained
+    flow.tick("orders", [(2, "ann", "b", 7, 1), (1, "ann", "a", 7, None), (5, "bob", "z", 4, 2)])
+    assert_exact(flow)
+    flow.close()
+    with IncrementalFlow.open(place, spark) as again:
+        again.register_views(TIED)
+        for view, sql in TIED.items():
+            again.register_view(view, sql.replace("SELECT ", "select ", 1))
+        gone = DeltaBatch.deletes([(1, "ann", None, 7, None)])
+        again.tick("orders", gone + DeltaBatch.inserts([(4, "ann", "0", 7, 9)]))
+        assert_exact(again)
+        again.snapshot("orders").createOrReplaceTempView("orders")
+        total = (
+            "SELECT id, customer, ROW_NUMBER() OVER "
+            "(PARTITION BY customer ORDER BY amount, id, customer) AS n FROM orders"
+        )
+        assert rows(again.snapshot("numbered")) == rows(spark.sql(total))
+        report = again.alter_view("numbered", TIED["numbered"].replace("id, customer", "*", 1))
+        assert "note" in report.columns
+        again.tick("orders", [(4, "ann", "1", 7, 9)])
+        assert all(again.check(view).equal for view in TIED)
+        assert again.replay().equal
+
+
+def test_a_query_that_reads_all_columns_inside_is_named(sold: IncrementalFlow) -> None:
+    sold.register_view("kinds", "SELECT COUNT(*) AS n FROM (SELECT DISTINCT * FROM orders)")
+    with pytest.raises(DefinitionConflict, match="kinds, because its query reads the new columns"):
+        sold.alter_source("orders", WIDER)
+    named = "SELECT COUNT(*) AS n FROM (SELECT DISTINCT id, customer, amount FROM orders)"
+    assert sold.alter_view("kinds", named).same_meaning
+    assert sold.alter_source("orders", WIDER) == ("note",)
+
+
 def test_a_column_that_would_go_is_named_with_what_has_it(sold: IncrementalFlow) -> None:
     before = log_of(sold)
     for narrower in ("id BIGINT, customer STRING", ORDERS.replace("t INT", "t BIGINT")):
