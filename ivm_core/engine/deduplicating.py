@@ -81,8 +81,18 @@ class Memory:
 
     @property
     def floor(self) -> int:
-        """The number of the oldest entry that the memory holds when the next is taken."""
-        return max(1, self.number - self.entries + 1)
+        """The number of the oldest entry that the memory holds."""
+        return max(self._forgotten, self.number - self.entries) + 1
+
+    @property
+    def evicted(self) -> int:
+        """How many are forgotten when the next is taken, also because fewer are held now."""
+        return max(0, self.number + 1 - self.entries - self._forgotten)
+
+    @property
+    def _forgotten(self) -> int:
+        known = self._history.dedup.get(self._name)
+        return known.forgotten if known else 0
 
     def find(self, key: bytes) -> tuple[int, int] | None:
         """Number and tick of the batch with this content, if it is remembered."""
@@ -168,7 +178,7 @@ class Deduplication:
             number = memory.number
             at = memory.find(key)
             found = None if at is None else at[1]
-            evicted = int(found is None and number >= source.options["dedup_entries"])
+            evicted = memory.evicted if found is None else 0
         self.records[name] = {
             "key": key.hex(),
             "number": number if found is not None else number + 1,

@@ -44,7 +44,13 @@ class DedupState:
     """The tick that took it."""
     dropped: int = 0
     evicted: int = 0
-    """Entries of the memory that were forgotten."""
+    """Entries of the memory that were forgotten because there were too many."""
+    forgotten: int = 0
+    """The batches up to this number are not known any more."""
+
+    def start_anew(self) -> None:
+        """Know none of the batches that were taken."""
+        self.forgotten, self.key = self.number, ""
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,8 @@ class History:
             self.views[view.name] = view
         elif entry.kind == "columns":
             source = SourceDefinition.parse(entry.body["source"])
+            if source.name in self.dedup and not self.sources[source.name].options.get("dedup"):
+                self.dedup[source.name].start_anew()
             self.sources[source.name] = source
             self.source_digests[source.name] = entry.body["state_digest"]
             for view in map(ViewDefinition.parse, entry.body.get("views", ())):
@@ -353,6 +361,7 @@ class History:
             state = self.dedup.setdefault(name, DedupState())
             state.dropped += record["dropped"]
             state.evicted += record["evicted"]
+            state.forgotten += record["evicted"]
             if not record["dropped"]:
                 state.number, state.key, state.tick = record["number"], record["key"], entry.tick
         if body.get("batch_id"):

@@ -187,8 +187,40 @@ def test_a_source_drops_repeats_from_the_moment_on_when_it_is_told_to(
     for wrong in ({"dedup": "often"}, {"dedup_entries": 5}, {}):
         with pytest.raises(UserError):
             flow.alter_source("t", **wrong)  # type: ignore[arg-type]
+    flow.alter_source("t", dedup=True)
+    for number in (1, 4):  # known before it was let in again, and come meanwhile
+        assert flow.tick("t", [(number, number)]).dropped == ()
+        assert flow.tick("t", [(number, number)]).dropped == ("t",)
+    flow.alter_source("t", dedup="consecutive")
+    assert flow.tick("t", [(4, 4)]).dropped == ("t",)
+    flow.alter_source("t", dedup=False)
+    flow.alter_source("t", dedup="consecutive")
+    assert flow.tick("t", [(4, 4)]).dropped == ()
+    flow.alter_source("t", dedup=False)
     assert flow.replay().equal
     flow.close()
     with IncrementalFlow.open(place, spark) as again:
         again.register_source("t", "id INT, x INT")
         assert again.tick("t", [(4, 4)]).dropped == ()
+
+
+def test_what_a_smaller_memory_forgets_is_counted(
+    flow: IncrementalFlow, place: Path, spark: SparkSession
+) -> None:
+    flow.register_source("t", "id INT", dedup=True, dedup_entries=5)
+    for number in range(5):
+        flow.tick("t", [(number,)])
+    flow.alter_source("t", dedup=True, dedup_entries=2)
+    assert flow.tick("t", [(4,)]).dropped == ("t",)
+    assert flow.tick("t", [(2,)]).dropped == ()
+    assert taken(flow, "t") == (6, 1, 4)
+    flow.alter_source("t", dedup=True, dedup_entries=3)
+    assert flow.tick("t", [(3,)]).dropped == ()  # what was forgotten stays so
+    assert taken(flow, "t") == (7, 1, 4)
+    assert 'tideview_dedup_evicted_total{source="t"} 4' in flow.openmetrics()
+    flow.close()
+    with IncrementalFlow.open(place, spark) as again:
+        assert again.tick("t", [(4,)]).dropped == ("t",)
+        again.tick("t", [(9,)])
+        assert taken(again, "t") == (8, 2, 5)
+        assert again.replay().equal
