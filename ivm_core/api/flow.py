@@ -147,7 +147,8 @@ class IncrementalFlow:
         dropped whole and counted; the last `dedup_entries` batches are remembered (10,000,000 by
         default). `dedup="consecutive"` drops only what repeats the batch right before.
 
-        The same declaration again is a no-op, another under the same name `DefinitionConflict`.
+        The same declaration again is a no-op, another under the same name, whatever its case,
+        `DefinitionConflict`.
         """
         engine = self._engine
         check_relation_name(name, "source")
@@ -214,6 +215,8 @@ class IncrementalFlow:
         Neither is one whose first rows can't be computed (`TickFailed`) with `hydrate=True`.
         With `require="incremental"` neither is a view of which any node can be recomputed in full,
         or any relation read in full (`NotIncremental`); that is a part of its definition.
+        The same view again is a no-op, another under the same name, whatever its case,
+        `DefinitionConflict`.
         """
         views = {check_relation_name(name, "view"): sql}
         self.register_views(views, hydrate=hydrate, require=require)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivm_core.engine.recursion.declaring import draft_component, draft_inner
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def declare_source(engine: Engine, source: SourceDefinition) -> None:
-    """Declare a source; `DefinitionConflict` for another one of its name."""
+    """Declare a source; `DefinitionConflict` for another one of its name, whatever its case."""
     engine.refresh()
     catalog = engine.catalog
     stored = engine.history.sources.get(catalog.stored_name(source.name) or "")
     if stored is not None:
-        if stored.body != source.body:
+        if stored.body != replace(source, name=stored.name).body:
             raise DefinitionConflict(
-                f"source {source.name} is declared differently in this flow",
+                f"source {stored.name} is declared differently in this flow",
                 where=f"source {source.name}",
                 fix="give the stored definition, add columns with flow.alter_source, or "
                 "register the new one under another name",

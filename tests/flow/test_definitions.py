@@ -28,7 +28,9 @@ def test_the_same_definitions_again_are_nothing(shop: IncrementalFlow) -> None:
     shop.register_source("orders", "id  bigint,customer string, `amount` int", primary_key="ID")
     shop.register_view("large", "select id, customer from orders\nwhere amount >= 10")
     shop.register_view("LARGE", VIEWS["large"])
+    shop.register_source("ORDERS", ORDERS, primary_key=["id"])
     assert log_of(shop) == before
+    assert shop.sources == ("orders", "customers")
 
 
 def test_a_source_that_differs_is_refused_with_both_shown(shop: IncrementalFlow) -> None:
@@ -39,6 +41,8 @@ def test_a_source_that_differs_is_refused_with_both_shown(shop: IncrementalFlow)
     assert "amount BIGINT" in text.replace("`", "")
     with pytest.raises(DefinitionConflict, match="primary key"):
         shop.register_source("orders", ORDERS)
+    with pytest.raises(DefinitionConflict, match="source orders is declared differently"):
+        shop.register_source("Orders", ORDERS)
 
 
 def test_a_view_that_differs_is_refused_with_both_shown(shop: IncrementalFlow) -> None:
