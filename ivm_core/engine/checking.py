@@ -115,7 +115,8 @@ def _with_all_files(view: str, tick: int) -> Iterator[None]:
         raise HistoryLost(
             "files that the query needs are gone: they were vacuumed or deleted",
             where=f"view {view} at tick {tick}",
-            fix="tick the view, so that it has seen a newer version, and check again",
+            fix="tick the view, so that it has seen a newer version, and check again; where that "
+            f"is refused as well, {HistoryLost.default_fix}",
         ) from error
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 
 from ivm_core import (
     DefinitionConflict,
     DeltaBatch,
+    HistoryLost,
     IncrementalFlow,
     OutOfRange,
     SourceReplaced,
@@ -280,6 +282,25 @@ def test_what_a_table_may_let_go_of_is_told_before(
     assert "VACUUM" in read_status(place).sources[0].warning
     assert main(["status", str(place)]) == 0
     assert flow.tick().notes[-1:] != notes[-1:]  # it has caught up
+
+
+def test_a_check_whose_files_were_vacuumed_names_the_ways_out(
+    flow: IncrementalFlow, table: Table
+) -> None:
+    table.run(
+        "CREATE TABLE $t (id INT, k STRING, x INT) USING delta",
+        "INSERT INTO $t VALUES (1, 'a', 1), (2, 'b', 2)",
+    )
+    follow(flow, table)
+    flow.tick()
+    table.run("UPDATE $t SET x = 3 WHERE id = 1")
+    DeltaTable(table.path).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(HistoryLost) as refused:
+        flow.tick()
+    with pytest.raises(HistoryLost, match="vacuumed or deleted") as unchecked:
+        flow.check("n")
+    assert refused.value.fix
+    assert refused.value.fix in unchecked.value.fix
 
 
 def test_a_table_that_was_made_again_is_refused(flow: IncrementalFlow, table: Table) -> None:
