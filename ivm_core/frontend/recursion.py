@@ -66,7 +66,7 @@ def recursive_queries(
             own = query.args.get("with_")
             inner = list(own.expressions) if own is not None else []
             query.set("with_", exp.With(expressions=[*needed, *inner]))
-        queries[relation] = RecursiveQuery(text_of(_named(query, columns)), columns)
+        queries[relation] = RecursiveQuery(text_of(named(query, columns)), columns)
     return queries
 
 
@@ -74,6 +74,28 @@ def without_recursion(tree: exp.Expr, relations: Mapping[str, str], where: str) 
     """The statement with relations in place of its recursive expressions."""
     _refuse_hidden(tree, relations, where)
     return _over(tree, relations)
+
+
+def begins_with_reads(tree: exp.Expr, unknown: set[str]) -> bool:
+    """Whether the first branch of a query's unions reads certain relations, in lower case."""
+    while isinstance(tree, exp.Union | exp.Subquery):
+        tree = tree.this
+    return bool(relations_named(tree) & unknown)
+
+
+def named(query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
+    """The query with its columns named in its first branch, where that lists them."""
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    items = first.expressions if isinstance(first, exp.Select) else []
+    if columns and len(items) == len(columns) and not any(item.is_star for item in items):
+        aliased = [
+            exp.alias_(item.unalias(), exp.to_identifier(name, quoted=True))
+            for item, name in zip(items, columns, strict=True)
+        ]
+        first.set("expressions", aliased)
+    return query
 
 
 def without_reads(tree: exp.Expr, unknown: set[str]) -> exp.Expr | None:
@@ -224,18 +246,3 @@ def _needed(
         wanted |= new
         waiting += [ctes[name].this for name in new]
     return [_over(cte.copy(), relations) for name, cte in ctes.items() if name in wanted]
-
-
-def _named(query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
-    """The query with its columns named in its first branch, where that lists them."""
-    first = query
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
-    items = first.expressions if isinstance(first, exp.Select) else []
-    if columns and len(items) == len(columns) and not any(item.is_star for item in items):
-        named = [
-            exp.alias_(item.unalias(), exp.to_identifier(name, quoted=True))
-            for item, name in zip(items, columns, strict=True)
-        ]
-        first.set("expressions", named)
-    return query

@@ -314,6 +314,11 @@ REFUSED = [
         "SELECT DISTINCT instead of SELECT",
     ),
     ({"a": "SELECT x FROM b", "b": "SELECT x FROM a"}, UserError, "schemas="),
+    (
+        {"a": "SELECT x, n FROM a UNION SELECT x, SUM(y) FROM edge GROUP BY x"},
+        UserError,
+        "the first branch of a is recursive",
+    ),
 ]
 
 
@@ -328,6 +333,20 @@ def test_what_has_no_least_fixpoint_is_refused(flow: IncrementalFlow) -> None:
     with pytest.raises(UserError, match="max_rows=0 is no positive number"):
         flow.register_views({"tc": CLOSURE}, max_rows=0)
     assert flow.views == ()
+
+
+def test_a_recursive_branch_may_come_first(flow: IncrementalFlow) -> None:
+    flow.register_source("edge", "x BIGINT, y BIGINT")
+    flow.register_view(
+        "sums", "SELECT x, n FROM sums UNION SELECT x, SUM(y) AS n FROM edge GROUP BY x"
+    )
+    flow.register_view(
+        "inner_sums",
+        "WITH RECURSIVE s(x, n) AS (SELECT x, n FROM s UNION SELECT x, SUM(y) FROM edge GROUP BY x) "
+        "SELECT x, n FROM s",
+    )
+    flow.tick("edge", [(1, 2), (1, 3)])
+    assert rows(flow, "sums") == rows(flow, "inner_sums") == [(1, 5)]
 
 
 PATHS = (

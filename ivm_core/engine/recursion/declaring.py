@@ -13,13 +13,15 @@ from ivm_core.compile.monotone import refuse_mixed, refuse_other_uses
 from ivm_core.engine.definitions import ViewDefinition
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.frontend.recursion import (
+    begins_with_reads,
     circles,
+    named,
     recursive_queries,
     relations_named,
     without_reads,
 )
 from ivm_core.frontend.sql import parse_statement
-from ivm_core.model.errors import UserError
+from ivm_core.model.errors import InvalidName, UserError
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.operators.sql import text_of
 from ivm_core.plan.recursion import Limits
@@ -135,6 +137,7 @@ def _inferred(
     """The columns of the branches that read no view of unknown columns; None where all do."""
     unknown = {each.casefold() for each in component.names if each not in known}
     tree = parse_statement(component.texts[name], f"view {name}")
+    is_first_recursive = begins_with_reads(tree, unknown)
     kept = without_reads(tree, unknown)
     if kept is None:
         return None
@@ -142,8 +145,20 @@ def _inferred(
     spelled = {each.casefold(): each for each in schemas}
     reads = {spelled[n] for n in relations_named(kept) if n in spelled}
     analyser = engine.analyser(name)
-    found = analyser.original(text_of(kept), {each: schemas[each] for each in reads})
-    return _renamed(found, component.columns.get(name, ()), name)
+    columns = component.columns.get(name, ())
+    try:
+        text = text_of(named(kept, columns))
+        found = analyser.original(text, {each: schemas[each] for each in reads})
+    except InvalidName as error:
+        if not is_first_recursive:
+            raise
+        raise InvalidName(
+            f"the first branch of {name} is recursive, so the first that is not names the "
+            f"columns: {error.what}",
+            where=f"view {name}",
+            fix="put a branch first that doesn't read it, and name its columns with AS",
+        ) from error
+    return _renamed(found, columns, name)
 
 
 def _renamed(schema: Schema, columns: tuple[str, ...], name: str) -> Schema:
