@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.model.errors import CorruptStore, InternalError
-from ivm_core.store.delta_actions import DataFile
+from ivm_core.store.delta_actions import LOG, DataFile
+from ivm_core.store.log_files import LogFiles
 from ivm_core.store.parquet_scan import ParquetScan
 from ivm_core.store.published_table import PublishedTable
 from ivm_core.store.trace import Trace
@@ -45,7 +46,11 @@ def damages(location: Location, name: str, committed: Committed) -> list[Damage]
         files = trace.files(committed)
     except CorruptStore as error:
         return [Damage(name, "", error.what)]
-    found = []
+    # Delta readers take such a commit for one that does nothing
+    found = [
+        Damage(name, f"{LOG}/{file}", "the commit is empty")
+        for file in sorted(LogFiles(location).empty)
+    ]
     for file in files:
         problem = _problem(trace, file.path, file.bytes, file.rows)
         if problem:
@@ -80,15 +85,22 @@ def _problem(of: Trace | PublishedTable, path: str, size: int, rows: int) -> str
     return "" if found.num_rows == rows else f"the file has {found.num_rows} rows instead of {rows}"
 
 
+def _opened(location: Location) -> Trace | None:
+    """A trace that can be gone on with; None for one whose log is damaged itself."""
+    try:
+        return None if LogFiles(location).empty else Trace.open(location)
+    except CorruptStore:
+        return None
+
+
 def exchange(root: Location, name: str, like: Trace, committed: Committed, of: Committed) -> int:
     """Give the trace below `root` the rows of another one that has the same ticks; returns files.
 
     `committed` are the ticks as this flow has them, `of` as the flow of the other trace has them.
     """
     location = root.child(*name.split("/"))
-    try:
-        trace = Trace.open(location)
-    except CorruptStore:
+    trace = _opened(location)
+    if trace is None:
         root.delete(name)
         names = like.schema.names[:-1]
         schema = like.schema.empty_table().select(names).schema

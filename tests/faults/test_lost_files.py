@@ -183,6 +183,22 @@ def test_a_lost_commit_of_a_trace_is_listed_and_repaired(
             flow.repair()
 
 
+def test_an_empty_commit_of_accumulators_is_listed_and_repaired(
+    whole: tuple[Path, Any], tmp_path: Path, spark: SparkSession
+) -> None:
+    place, trace = tmp_path / "flow", "views/top/node_1/state"
+    shutil.copytree(whole[0], place)
+    commit = place / trace / "_delta_log" / f"{2:020d}.json"
+    commit.write_bytes(b"")
+    with IncrementalFlow.open(place, spark) as flow:
+        (damage,) = flow.verify()
+        assert (damage.trace, damage.file) == (trace, f"_delta_log/{commit.name}")
+        assert flow.repair().traces == (trace,)
+        assert flow.verify() == ()
+        flow.tick("facts", [(40, "b", 99)])
+        assert all(flow.check(view).equal for view in flow.views)
+
+
 @pytest.mark.parametrize("harm", [lose, cut, spoil])
 def test_a_source_that_is_lost_is_named_and_nothing_changes(
     harm: Callable[[Path], None], whole: tuple[Path, Any], tmp_path: Path, spark: SparkSession
