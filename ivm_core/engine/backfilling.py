@@ -85,7 +85,9 @@ def _backfilled(
     needed = [each for each in engine.catalog.order([name]) if not history.views[each].inside]
     texts = {each: history.views[each].sql for each in needed}
     tied = dict.fromkeys(history.views[each].component for each in needed)
-    declare_views(shadow, texts, {}, [_component(history, names) for names in tied if names])
+    components = [_component(history, names) for names in tied if names]
+    over = {each: history.views[each].over for each in needed}
+    declare_views(shadow, texts, {}, components, over)
     start = first_whole_tick(engine)
     live = history.states[name]
     last = live.upto or history.tick

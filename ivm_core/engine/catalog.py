@@ -320,11 +320,13 @@ class Catalog:
         folder: str = "",
         promised: ViewDefinition | None = None,
         recursions: Mapping[str, str] | None = None,
+        over: Mapping[str, str] | None = None,
     ) -> ViewDefinition:
         """Compile a view's definition and check that Spark understands its text as we do.
 
         `folder` is where it is kept, and what its inner nodes are called after, if not its name.
-        One that is in a component is `promised` by then, with its columns.
+        One that is in a component is `promised` by then, with its columns. `over` has the columns
+        of sources that it knows, where these have others by now.
         """
         asked: list[Schema] = []
         program = self.compile_view(
@@ -339,6 +341,7 @@ class Catalog:
             functions=functions,
             component=promised.component if promised is not None else (),
             recursions=recursions,
+            columns={source: parse_schema(ddl) for source, ddl in (over or {}).items()},
         )
         theirs = program.schema if promised is not None else asked[0]
         ours = program.schema
@@ -363,6 +366,7 @@ class Catalog:
             limits=promised.limits if promised is not None else (),
             recursions=recursions or {},
             inside=promised.inside if promised is not None else "",
+            over=over or {},
         )
         self._programs[name] = (definition, program)
         self._drafts[name] = definition

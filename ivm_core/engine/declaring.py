@@ -48,10 +48,12 @@ def declare_views(
     views: Mapping[str, str],
     require: Mapping[str, str],
     components: Sequence[Component] = (),
+    over: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """Declare views, inputs first, all of them or none; `DefinitionConflict` for other ones.
 
-    `require` has what some of them must be, `components` those that read each other.
+    `require` has what some of them must be, `components` those that read each other, `over` the
+    columns of sources that some know, where these have others by now.
     """
     engine.refresh()
     catalog, history = engine.catalog, engine.history
@@ -61,7 +63,8 @@ def declare_views(
         for name, sql in views.items():
             component = recursive.get(name)
             if component is None or catalog.stored_name(name) in history.views:
-                _draft_unless_stored(engine, name, sql, require.get(name, ""))
+                known_columns = (over or {}).get(name, {})
+                _draft_unless_stored(engine, name, sql, require.get(name, ""), known_columns)
             elif name not in drafts:
                 for each in component.names:
                     catalog.refuse_taken(each)
@@ -76,10 +79,16 @@ def declare_views(
                 engine.extend(bodies)
             return
     # someone has declared something meanwhile: look again
-    declare_views(engine, views, require, components)
+    declare_views(engine, views, require, components, over)
 
 
-def draft_view(engine: Engine, name: str, sql: str, require: str = "") -> None:
+def draft_view(
+    engine: Engine,
+    name: str,
+    sql: str,
+    require: str = "",
+    over: Mapping[str, str] | None = None,
+) -> None:
     """Compile a view as a draft of the catalog; raises what keeps it from being declared."""
     catalog = engine.catalog
     functions = engine.functions.called_in(sql)
@@ -93,16 +102,19 @@ def draft_view(engine: Engine, name: str, sql: str, require: str = "") -> None:
         require,
         folder="" if free == name else free,
         recursions=recursions,
+        over=over,
     )
     refuse_unless(require, catalog.program(name), catalog.schemas())
 
 
-def _draft_unless_stored(engine: Engine, name: str, sql: str, require: str) -> None:
+def _draft_unless_stored(
+    engine: Engine, name: str, sql: str, require: str, over: Mapping[str, str]
+) -> None:
     catalog, views = engine.catalog, engine.history.views
     taken = catalog.stored_name(name)
     if taken is None or taken not in views:
         catalog.refuse_taken(name)
-        draft_view(engine, name, sql, require)
+        draft_view(engine, name, sql, require, over)
         return
     stored = views[taken]
     is_same = stored.sql.strip() == sql.strip() or (

@@ -115,6 +115,16 @@ def test_new_columns_break_no_ties_of_views_that_do_not_read_them(
         assert again.replay().equal
 
 
+def test_a_backfill_breaks_ties_as_the_view_does(flow: IncrementalFlow, place: Path) -> None:
+    flow.register_source("orders", ORDERS)
+    numbered = "SELECT id, ROW_NUMBER() OVER (ORDER BY amount) AS n FROM orders"
+    flow.register_view("numbered", numbered)
+    flow.alter_source("orders", f"note STRING, {ORDERS}")
+    flow.tick("orders", [("z", 1, "ann", 7), ("a", 2, "ann", 7)])
+    assert rows(flow.snapshot("numbered")) == [(1, 1), (2, 2)]
+    assert flow.backfill("numbered", into=place.parent / "backfilled").equal
+
+
 def test_a_query_that_reads_all_columns_inside_is_named(sold: IncrementalFlow) -> None:
     sold.register_view("kinds", "SELECT COUNT(*) AS n FROM (SELECT DISTINCT * FROM orders)")
     with pytest.raises(DefinitionConflict, match="kinds, because its query reads the new columns"):
