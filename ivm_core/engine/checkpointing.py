@@ -20,6 +20,7 @@ from pyarrow import parquet
 from ivm_core.engine.definitions import FED
 from ivm_core.engine.functions import python_functions
 from ivm_core.engine.layout import FOLDERS
+from ivm_core.engine.native_memory import give_back
 from ivm_core.engine.opening import FORMAT
 from ivm_core.engine.replaying import DEFINING
 from ivm_core.model.errors import CheckpointError, IvmError, OutOfRange, UserError
@@ -82,7 +83,7 @@ def checkpoint(engine: Engine, location: Location) -> Checkpoint:
     entries = story(engine.log.entries)
     known, since = (previous.entries, previous.tick) if previous else (0, 0)
     if previous is not None and (
-        len(entries) < known or story_mark(entries[:known], previous.format) != previous.mark
+        len(entries) < known or _mark_at(engine, entries[:known], previous) != previous.mark
     ):
         raise CheckpointError(
             "the checkpoints here are of another flow", location.uri, "give a folder of its own"
@@ -167,17 +168,32 @@ def story(entries: list[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.kind in DEFINING or entry.kind == "commit"]
 
 
-def story_mark(entries: Sequence[Entry], written_as: int = CHECKPOINT_FORMAT) -> str:
+def story_mark(
+    entries: Sequence[Entry],
+    written_as: int = CHECKPOINT_FORMAT,
+    known: tuple[int, str] = (0, ""),
+) -> str:
     """A fingerprint of all that entries of the story say; a replayed flow has the same.
 
-    Format 1 has that of the last entry alone.
+    Format 1 has that of the last entry alone. `known` is the number of the first entries whose
+    fingerprint is known, and that.
     """
     if written_as < 2:
         return _mark_of(entries[-1]) if entries else ""
-    whole = hashlib.sha256()
-    for entry in entries:
-        whole.update(_mark_of(entry).encode())
-    return whole.hexdigest()
+    count, mark = known
+    for entry in entries[count:]:
+        mark = hashlib.sha256(f"{mark}{_mark_of(entry)}".encode()).hexdigest()
+    return mark
+
+
+def _mark_at(engine: Engine, entries: Sequence[Entry], of: Manifest | None = None) -> str:
+    """The fingerprint of the first entries, without reading again what was marked before."""
+    if of is not None and of.format < CHECKPOINT_FORMAT:
+        return story_mark(entries, of.format)
+    known = engine.marked if engine.marked[0] <= len(entries) else (0, "")
+    mark = story_mark(entries, known=known)
+    engine.marked = (len(entries), mark)
+    return mark
 
 
 def _mark_of(entry: Entry) -> str:
@@ -331,7 +347,7 @@ def _finished(
             kind=kind,
             tick=history.tick,
             entries=len(entries),
-            mark=story_mark(entries) if kind == DELTA else "",
+            mark=_mark_at(engine, entries) if kind == DELTA else "",
             log=parts[log],
             sources=sources(parts),
             traces=traces(parts),
@@ -345,6 +361,7 @@ def _finished(
             previous=previous.checksum if previous else "",
         )
         writing.folder.put(manifest)
+    give_back()
     return _told(writing.folder, manifest, is_new=True)
 
 

@@ -114,6 +114,8 @@ class Engine:
         self._epoch: int | None = None
         self._failed: tuple[int, int] | None = None
         """A tick and epoch that have failed, of which not even that could be written."""
+        self.marked = (0, "")
+        """How many definitions and ticks the last checkpoint has marked, and their fingerprint."""
         self.differences: dict[str, Difference] = {}
         """What the newest tick that changed definitions made of the rows of those views."""
 

@@ -225,7 +225,7 @@ class TickLog:
             self._table.location.delete(folded.path)
             return
         fault_point("after:ticklog.fold")
-        self._read.add(folded.path)
+        self._read = set(self._table.files)
         for file in self._swept:
             fault_point("before:ticklog.sweep")
             self._table.location.delete(file.path)

@@ -118,21 +118,43 @@ STOP = threading.Event()
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What both sides hold when nothing is under way."""
+
+    heap: int
+    python: int
+
+    @classmethod
+    def now(cls, spark: SparkSession) -> Memory:
+        """Look."""
+        return cls(heap_used(spark), python_memory())
+
+    @property
+    def total(self) -> int:
+        """In bytes."""
+        return self.heap + self.python
+
+    def __str__(self) -> str:
+        heap, python = self.heap / 2**20, self.python / 2**20
+        return f"{heap + python:,.0f} MB ({heap:,.0f} of it heap, {python:,.0f} Python)"
+
+
+@dataclass(frozen=True)
 class Figures:
     """What a soak came to."""
 
     ticks: int
     early_ms: float
     late_ms: float
-    early_bytes: int
-    late_bytes: int
+    early: Memory
+    late: Memory
     reads: int
     watched: int
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
         times = f"{self.early_ms:,.0f} ms → {self.late_ms:,.0f} ms ({self.slower:.2f}×)"
-        memory = f"{self.early_bytes / 2**20:,.0f} MB → {self.late_bytes / 2**20:,.0f} MB"
+        memory = f"{self.early} → {self.late}"
         lines = [
             f"soak of {self.ticks} ticks: tick {times}, memory {memory} ({self.larger:.2f}×), "
             f"{self.reads} reads, {self.watched} watched deltas"
@@ -145,7 +167,7 @@ class Figures:
 
     @property
     def larger(self) -> float:
-        return self.late_bytes / self.early_bytes
+        return self.late.total / self.early.total
 
     @property
     def is_well(self) -> bool:
@@ -171,7 +193,7 @@ def soak(place: Path, spark: SparkSession, ticks: int) -> Figures:
         readers = [ReaderBeside(place), ReaderBeside(place)]
         threads = [each.run(flow, ticks) for each in watchers]
         threads += [each.run() for each in readers]
-        early = 0
+        early = Memory.now(spark)
         try:
             for tick in range(begun + 1, ticks + 1):
                 started = time.perf_counter()
@@ -180,16 +202,19 @@ def soak(place: Path, spark: SparkSession, ticks: int) -> Figures:
                 if tick % CHECKPOINT_EVERY == 0:
                     flow.checkpoint(folder)
                 if tick == tenth:
-                    early = heap_used(spark) + python_memory()
+                    early = Memory.now(spark)
                 if tick % 100 == 0:
-                    print(f"tick {tick}: {median(times[-50:]):.0f} ms", file=sys.stderr, flush=True)  # noqa: T201
+                    told = f"tick {tick}: {median(times[-50:]):.0f} ms"
+                    if tick % 500 == 0:
+                        told += f", {Memory.now(spark)}"
+                    print(told, file=sys.stderr, flush=True)  # noqa: T201
             for thread in threads[: len(watchers)]:
                 thread.join(120)
         finally:
             STOP.set()
             for thread in threads:
                 thread.join(30)
-        late = heap_used(spark) + python_memory()
+        late = Memory.now(spark)
         problems = [each.wrong for each in readers if each.wrong]
         problems += [
             f"what {each.view} emitted adds up to {each.total.hex}"
