@@ -37,14 +37,14 @@ def ui(tmp_path: Path) -> Iterator[int]:
     """The port of a web interface with everything that belongs to it."""
     chromium()
     port = free_port()
-    command = [sys.executable, "-m", "tideview.pipelines.ui", "--port", str(port), "--every", "10"]
+    command = [sys.executable, "-m", "tideview.pipelines.ui", "--port", str(port), "--every", "20"]
     store = {"TIDEVIEW_STORE": str(tmp_path / "store"), "DAGSTER_HOME": str(tmp_path / "home")}
     process = subprocess.Popen(command, env={**os.environ, **store})
     yield port
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGTERM)
     assert process.wait(120) == 0
-    _, left = psutil.wait_procs(children, timeout=30)
+    _, left = psutil.wait_procs(children, timeout=90)
     assert left == []
 
 
