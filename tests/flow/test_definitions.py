@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -258,8 +258,8 @@ def test_a_view_that_another_process_has_declared_meanwhile_is_not_declared_twic
     late = IncrementalFlow.open(place, spark)
     draft = declaring.draft_view
 
-    def slow(engine: Engine, name: str, sql: str, require: str = "") -> None:
-        draft(engine, name, sql, require)
+    def slow(engine: Engine, name: str, sql: str, *more: Any) -> None:
+        draft(engine, name, sql, *more)
         if engine is late._engine and "v" not in engine.history.views:
             with IncrementalFlow.open(place, spark) as other:
                 other.register_view("v", "SELECT x FROM a")
