@@ -351,8 +351,9 @@ class _Plan:
         try:
             self._tick(hydrate=True, views=shadows)
         except TickFailed:
-            engine.begin_writing()
-            engine.append("drop", {"names": [each.kept_in for each in new]})
+            if new:
+                engine.begin_writing()
+                engine.append("drop", {"names": [each.kept_in for each in new]})
             raise
         time = self._history.logical_time or datetime.now(UTC)
         nexts = list(self.nexts.values())

@@ -224,6 +224,14 @@ class Location:
         with self.fs.open_input_file(relative) as stream:
             return cast("bytes", stream.read())
 
+    def misfit(self, relative: str, size: int) -> str:
+        """What a file is instead of being there with a size; empty where it is as it should be."""
+        try:
+            found = self.size(relative)
+        except OSError:
+            return "is gone"
+        return "" if found == size else f"has {found} bytes instead of {size}"
+
     def size(self, relative: str) -> int:
         """The file's size in bytes; `FileNotFoundError` where there is none."""
         full = self.resolve(relative)

@@ -10,7 +10,6 @@ narrowed by the ranges of values that the table's log has of every file.
 from __future__ import annotations
 
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -103,14 +102,11 @@ class PublishedTable:
 
     def lost(self) -> list[str]:
         """Files that are not there, or not with the size that its log says."""
-        there: dict[str, int] = {}
         if self.location.is_local:
-            for file in self.files:
-                with suppress(OSError):
-                    there[file.path] = self.location.size(file.path)
-        else:
-            for folder in {file.path.rpartition("/")[0] for file in self.files}:
-                there |= {entry.path: entry.size for entry in self.location.list(folder)}
+            return [each.path for each in self.files if self.location.misfit(each.path, each.size)]
+        there: dict[str, int] = {}
+        for folder in {file.path.rpartition("/")[0] for file in self.files}:
+            there |= {entry.path: entry.size for entry in self.location.list(folder)}
         return [file.path for file in self.files if there.get(file.path) != file.size]
 
     def has_columns(self, schema: Schema) -> bool:

@@ -237,15 +237,9 @@ class Trace:
     def require(self, files: Sequence[TraceFile]) -> None:
         """Raise `CorruptStore` for a file that is gone or has another size than it had."""
         for file in files:
-            try:
-                size = self.location.size(file.path)
-            except OSError:
-                problem = "is gone"
-            else:
-                problem = f"has {size} bytes instead of {file.bytes}"
-                if size == file.bytes:
-                    continue
-            raise CorruptStore(f"the file {file.uri} {problem}", CorruptStore.repairable)
+            problem = self.location.misfit(file.path, file.bytes)
+            if problem:
+                raise CorruptStore(f"the file {file.uri} {problem}", CorruptStore.repairable)
 
     def _check_reach(self, base: int, at: int | None, since: int | None) -> None:
         if at is not None and at < base:

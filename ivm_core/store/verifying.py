@@ -71,12 +71,9 @@ def published_damages(location: Location, name: str) -> list[Damage]:
 
 
 def _problem(of: Trace | PublishedTable, path: str, size: int, rows: int) -> str:
-    try:
-        there = of.location.size(path)
-    except OSError:
-        return "the file is gone"
-    if there != size:
-        return f"the file has {there} bytes instead of {size}"
+    misfit = of.location.misfit(path, size)
+    if misfit:
+        return f"the file {misfit}"
     try:
         found = ParquetScan(of.location, of.schema).read([path], of.schema.names)
         read_footer(of.location, path, of.schema, may_lack=True)
