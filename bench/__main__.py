@@ -19,6 +19,7 @@ from bench.dataset import Datasets
 from bench.html_report import html
 from bench.machine import describe
 from bench.measure import STARTED, Plan, progress
+from bench.measured import keep
 from bench.other_sparks import started_spark
 from bench.programs import ELSEWHERE, PROGRAMS, Bench, run
 from bench.report import table
@@ -78,7 +79,7 @@ def main(words: list[str] | None = None) -> int:
         **vars(plan),
         "only": chosen,
         "spark": options.spark or "local",
-        "is_full": plan == FULL and not options.spark,
+        "is_full": is_full(plan) and not options.spark,
     }
     print(table(sections, about))
     file = options.json or RESULTS / f"{_name(options, chosen)}.json"
@@ -89,10 +90,22 @@ def main(words: list[str] | None = None) -> int:
     page = options.html or file.with_name("report.html")
     page.write_text(html(json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
     progress(f"written to {page}")
+    if options.keep:
+        for kept in keep(content):
+            progress(f"written to {kept}")
     if not all(section.is_right for section in sections):
         return 1
     missed = [bar for section in sections for bar in section.bars if not bar.met]
     return 1 if missed and options.strict else 0
+
+
+def is_full(plan: Plan) -> bool:
+    """Whether it measures no less than the bars ask for; larger scales are more."""
+    return (
+        plan == replace(FULL, scale=plan.scale, scales=plan.scales)
+        and plan.scale >= FULL.scale
+        and {*FULL.scales} <= {*plan.scales}
+    )
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -184,6 +197,12 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="the report's file (default beside the JSON)"
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="put what each program found in bench/measured, from which the documentation's pages "
+        "are made (python -m bench.pages --docs); not what failed or is wrong",
     )
     parser.add_argument(
         "--strict", action="store_true", help="a missed bar is an exit code of 1, as errors are"

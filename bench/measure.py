@@ -6,6 +6,7 @@ What a section holds ends up in JSON as it is; tables, report and documentation 
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -146,6 +147,8 @@ class Section:
     notes: list[str] = field(default_factory=list)
     raw: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    options: str = ""
+    """What it takes beside `--only` to measure it so, where that is not what is usual."""
 
     def sample(self, name: str) -> Samples:
         """A new row of the table."""
@@ -176,7 +179,8 @@ class Section:
         drawn = {name: list(points) for name, points in series.items()}
         drawn = {name: points for name, points in drawn.items() if points}
         if drawn:
-            self.plots.append(Plot(f"{self.key}-{key}", title, x, y, drawn, log_x, log_y))
+            named = "-".join([self.key, *re.findall(r"[\w.]+", self.options), key])
+            self.plots.append(Plot(named, title, x, y, drawn, log_x, log_y))
 
     def check(self, name: str, equal: bool) -> None:
         """Record that a result was compared; once unequal, a name stays so."""
@@ -203,6 +207,7 @@ class Section:
             "notes": self.notes,
             "raw": self.raw,
             "error": self.error,
+            "options": self.options,
         }
 
 

@@ -1,7 +1,8 @@
-"""`python -m bench.pages RESULTS.json …`: report, documentation and pictures from recorded figures.
+"""`python -m bench.pages [RESULTS.json …]`: report, documentation, pictures from recorded figures.
 
-Several files are put together: of two that have the same program the later one counts. Machine and
-versions are those of the last file; where they differ between files, that is said.
+Without files those in bench/measured are taken, where `python -m bench --keep` puts them. Several
+files are put together: of two that have one program with the same options the later one counts.
+Machine and versions are those of the last file; commits are named for each program.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.html_report import html
 from bench.losses import Content, bar_text, losses, nowhere, unmeasured
+from bench.measured import kept
 from bench.sizing import sizing
 from bench.svg import line_chart
 
@@ -36,7 +38,8 @@ RUNNING = """
     python -m bench --spark cluster --only fixed    # a master and two workers; connect: a Connect server; or a URL
     python -m bench.peers.environment               # installs DuckDB and Pathway, in an environment of their own
     python -m bench.profile warehouse --change 1    # where the time of a tick goes
-    python -m bench.pages RESULTS.json --docs       # this page again
+    python -m bench --only dag --keep               # its figures go to bench/measured,
+    python -m bench.pages --docs                    # from which this page is made
 
 A peer that isn't installed is reported as absent. Results are compared in every program; a wrong one is an exit code of 1,
 and so is a missed bar with `--strict`.
@@ -46,7 +49,7 @@ and so is a missed bar with `--strict`.
 def main(words: list[str] | None = None) -> int:
     """Write the pages."""
     parser = argparse.ArgumentParser(prog="python -m bench.pages", description=__doc__)
-    parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS.json")
     parser.add_argument("--html", type=Path, default=REPORT, help="the report's file")
     parser.add_argument(
         "--docs",
@@ -54,7 +57,8 @@ def main(words: list[str] | None = None) -> int:
         help="also docs/benchmarks.md, its pictures, and docs/sizing.md",
     )
     options = parser.parse_args(words)
-    content = together([json.loads(each.read_text("utf-8")) for each in options.results])
+    files = options.results or kept()
+    content = together([json.loads(each.read_text("utf-8")) for each in files])
     options.html.parent.mkdir(parents=True, exist_ok=True)
     options.html.write_text(html(content), encoding="utf-8")
     print(options.html)
@@ -66,11 +70,14 @@ def main(words: list[str] | None = None) -> int:
 
 def together(contents: Sequence[Content]) -> Content:
     """One content of several runs."""
-    sections: dict[str, Any] = {}
+    sections: dict[tuple[str, ...], Any] = {}
     for each in contents:
+        told = {"started": each["started"][:10], "commit": each["versions"].get("commit", "")}
+        spark = each["settings"]["spark.master"]
         for section in each["sections"]:
-            sections.pop(section["key"], None)
-            sections[section["key"]] = section
+            key = (section["key"], section.get("options", ""), spark)
+            sections.pop(key, None)
+            sections[key] = {**section, "about": {**told, "spark": spark}}
     last = contents[-1]
     commits = {each["versions"].get("commit", "") for each in contents}
     return {
@@ -107,8 +114,8 @@ def markdown(content: Content) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made by `python -m bench.pages RESULTS.json --docs` from what `python -m bench` measured; "
-        "do not edit. Every",
+        "Made by `python -m bench.pages --docs` from `bench/measured`, "
+        "where `python -m bench --keep` puts its figures; do not edit. Every",
         "comparison was made in one run: same machine, same data, same Spark, warmed, repeated; "
         "seconds are medians. Read",
         "the ratios: they are what carries over to another machine.",
@@ -117,8 +124,7 @@ def markdown(content: Content) -> str:
         f"{machine['memory_bytes'] / 2**30:.0f} GiB; {settings['spark.master']}, heap "
         f"{settings['spark.driver.memory']}; Python {versions['python']}, Java {versions['java']}, "
         f"Spark {versions['pyspark']}, Delta {versions['delta-spark']}, "
-        f"deltalake {versions['deltalake']}; commit {versions['commit'] or 'unknown'}, "
-        f"{content['started'][:10]}.",
+        f"deltalake {versions['deltalake']}.",
         "",
     ]
     if not content["plan"]["is_full"]:
@@ -136,7 +142,9 @@ def markdown(content: Content) -> str:
 def _section(section: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {_capital(section['title'])}"
     yield ""
-    yield f"    python -m bench --only {section['key']}"
+    yield f"    {_command(section)}"
+    if about := section.get("about"):
+        yield from ("", f"{about['started']}, commit {about['commit'] or 'unknown'}.")
     if section["error"]:
         yield from ("", f"Failed: {_md(section['error'])}")
     for name, why in section.get("absent", {}).items():
@@ -159,6 +167,14 @@ def _section(section: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {_md(each['name'])} | {each['median_s']:.3f} | {spread} | {count} |"
     if section["notes"]:
         yield from ("", *(f"- {_md(note)}" for note in section["notes"]))
+
+
+def _command(section: Mapping[str, Any]) -> str:
+    words = ["python -m bench --only", section["key"], section.get("options", "")]
+    spark = section.get("about", {}).get("spark", "local")
+    if not spark.startswith("local"):
+        words.append("--spark cluster" if spark.startswith("spark://") else "--spark connect")
+    return " ".join(word for word in words if word)
 
 
 def _md(text: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEAD = """# Sizing
 
-Made by `python -m bench.pages RESULTS.json --docs`; do not edit. What a flow needs follows from a few
+Made by `python -m bench.pages --docs`; do not edit. What a flow needs follows from a few
 constants. Those below were measured, by the command beside each; nothing on this page is estimated. Measure
 them on your own machines before you buy any: `--spark spark://HOST:PORT` runs the same programs on a cluster,
 `--spark sc://HOST:PORT` over Spark Connect.
@@ -40,13 +40,14 @@ them on your own machines before you buy any: `--spark spark://HOST:PORT` runs t
 def sizing(content: Content) -> str:
     """The page, from the JSON of a run."""
     machine, settings = content["machine"], content["settings"]
-    sections = {each["key"]: each for each in content["sections"]}
+    sections = {each["key"]: each for each in content["sections"] if not each.get("options")}
     lines = [
         HEAD,
         "## Constants",
         "",
         f"On {machine['processor']}, {machine['cores']} cores; {settings['spark.master']}, heap "
-        f"{settings['spark.driver.memory']}; commit {content['versions']['commit'] or 'unknown'}.",
+        f"{settings['spark.driver.memory']}; commits and days are on the page of "
+        "[benchmarks](benchmarks.md).",
         "",
         "| constant | measured | by `python -m bench --only` |",
         "|---|--:|---|",

@@ -34,6 +34,8 @@ NO_SLOWER = 1.0
 def run(stocks: Stocks, plan: Plan) -> Section:
     """Each view alone, then all together."""
     section = Section("tpch", f"TPC-H at scale {plan.scale:g}, {SHARE:.1%} of the orders changed")
+    if plan.scale != 1:
+        section.options = f"--scale {plan.scale:g}"
     stock = stocks.of(plan.scale)
     texts = _chosen(section, stock, plan)
     is_large = plan.scale >= LARGE_SCALE
