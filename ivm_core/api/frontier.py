@@ -81,7 +81,7 @@ class FrontierReader:
             self._log = TickLog.open(self._location, FORMAT)
         else:
             self._log.refresh()
-        self._history.catch_up(self._log.entries)
+        self._history.catch_up(self._log.entries[self._history.read :])
         history = self._history
         views = {name: _view(history, name) for name in history.live_views}
         return Frontier(history.tick, views, dict(history.source_rows))

@@ -106,7 +106,7 @@ def read_status(path: str | PathLike[str]) -> FlowStatus:
         flow=root.uri,
         tick=history.tick,
         logical_time=body.get("logical_time"),
-        committed_at=committed[-1].at if committed else None,
+        committed_at=committed[-1].at.isoformat() if committed else None,
         pending=None if history.pending is None else history.pending.tick,
         last_abort=_abort(ended),
         sources=_sources(history),

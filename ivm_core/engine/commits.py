@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ivm_core.store.ticklog import packed, unpacked
+from ivm_core.store.packed_body import PackedBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,17 +18,17 @@ class Commits(Mapping[int, dict[str, Any]]):
 
     def __init__(self) -> None:
         """Empty."""
-        self._held: dict[int, bytes] = {}
+        self._held: dict[int, PackedBody] = {}
 
     def add(self, entry: Entry) -> None:
         """Take a commit as the log has it."""
         self._held[entry.tick] = entry.packed
 
     def __getitem__(self, tick: int) -> dict[str, Any]:
-        return unpacked(self._held[tick])
+        return self._held[tick].body
 
     def __setitem__(self, tick: int, body: dict[str, Any]) -> None:
-        self._held[tick] = packed(body)
+        self._held[tick] = PackedBody.of(body)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._held)

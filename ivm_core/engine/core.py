@@ -98,7 +98,7 @@ class Engine:
         """Whether statements get their rows in other orders and partitions than they come in."""
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
-        self.history.catch_up(self.log.entries)
+        self.history.catch_up(self.log.entries[self.history.read :])
         self.catalog = Catalog(self.history)
         self.followed = FollowedTables(self.history, root.storage_options)
         self.functions = Functions(stored=self.history.functions)
@@ -157,7 +157,7 @@ class Engine:
     def refresh(self) -> None:
         """See what another writer has committed."""
         if self._epoch is None and self.log.refresh():
-            self.history.catch_up(self.log.entries)
+            self.history.catch_up(self.log.entries[self.history.read :])
             self.layout.refresh()
 
     def table_location(self, table: str) -> Location:
@@ -213,7 +213,7 @@ class Engine:
             raise UserError("this flow was opened to be read only", fix="open it without read_only")
         self._lock.take()
         self.log.refresh()
-        self.history.catch_up(self.log.entries)
+        self.history.catch_up(self.log.entries[self.history.read :])
         self.layout.refresh()
         pending = self.history.pending
         has_failed = pending is not None and (pending.tick, pending.epoch) == self._failed

@@ -355,7 +355,8 @@ class History:
             self.source_digests[name] = source["state_digest"]
             self.source_rows[name] = source["rows"]
         self.written.update(dict.fromkeys(body.get("traces", ()), entry.tick))
-        self.pins = {**self.pins, **body["pins"]}
+        if body["pins"]:
+            self.pins = {**self.pins, **body["pins"]}
         self.pins_at[entry.tick] = self.pins
         for name, record in body.get("dedup", {}).items():
             state = self.dedup.setdefault(name, DedupState())
@@ -370,7 +371,7 @@ class History:
             for altered in body["altered"].values():
                 self._swap(entry.tick, ViewDefinition.parse(altered))
             self._forget_unread()
-        self.committed_at[entry.tick] = datetime.fromisoformat(entry.at)
+        self.committed_at[entry.tick] = entry.at
         if self.is_whole:
             self.whole_ticks.append(entry.tick)
 

@@ -56,7 +56,7 @@ def metric_rows(history: History, entries: Iterable[Entry], since: int = 0) -> l
     for entry in entries:
         if entry.tick <= since or entry.kind not in ("commit", "abort"):
             continue
-        about = {"tick": entry.tick, "committed_at": datetime.fromisoformat(entry.at)}
+        about = {"tick": entry.tick, "committed_at": entry.at}
         if entry.kind == "abort":
             found.append({**about, "kind": "abort", "way": entry.body["error"]})
         else:

@@ -2,7 +2,8 @@
 
 Arrow's usual allocators keep what a thread has freed for that thread, and glibc has an arena for
 each of its threads. A flow that lives long then holds tens of MiB that nothing uses, the more the
-more threads ever read a file. With the system's allocator and few arenas its level stays.
+more threads ever read a file. With the system's allocator and few arenas its level stays. What
+`deltalake` allocates is limited in `ivm_core.store`, before that library is loaded.
 """
 
 from __future__ import annotations

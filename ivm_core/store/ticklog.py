@@ -8,11 +8,10 @@ is a commit of its own that changes no row.
 from __future__ import annotations
 
 import json
+import sys
 import uuid
-import zlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from ivm_core.model.secrets import logger
 from ivm_core.store.delta_actions import DataFile
 from ivm_core.store.faults import fault_point
 from ivm_core.store.owned_table import NoTable, OwnedTable, VersionTaken
+from ivm_core.store.packed_body import PackedBody, pack_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,39 +53,19 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the log; `at` is the UTC time of writing as ISO text, for people only.
-
-    A log is long, and few of its bodies are looked at twice: they are held packed.
-    """
+    """One entry of the log; `at` is the UTC time of writing, for people and retention only."""
 
     seq: int
     kind: str
     tick: int
     epoch: int
-    at: str
-    packed: bytes
+    at: datetime
+    packed: PackedBody
 
     @property
     def body(self) -> dict[str, Any]:
-        """What it says."""
-        return unpacked(self.packed)
-
-
-def packed(body: Mapping[str, Any]) -> bytes:
-    """A body as it is held; values that JSON can't carry (NaN among them) are a `ValueError`."""
-    text = json.dumps(dict(body), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return _pressed(text)
-
-
-def _pressed(text: str) -> bytes:
-    return zlib.compress(text.encode(), level=1)
-
-
-@lru_cache(maxsize=16)
-def unpacked(body: bytes) -> dict[str, Any]:
-    """What `packed` was given; to be read only."""
-    read: dict[str, Any] = json.loads(zlib.decompress(body))
-    return read
+        """What it says; to be read only."""
+        return self.packed.body
 
 
 class TickLog:
@@ -97,6 +77,7 @@ class TickLog:
         self._read: set[str] = set()
         self._swept: list[DataFile] = []
         self.entries: list[Entry] = []
+        self._packed = 0
         self._read_new_files()
 
     @classmethod
@@ -167,8 +148,10 @@ class TickLog:
         self, tick: int, epoch: int, bodies: Iterable[tuple[str, Mapping[str, Any]]]
     ) -> list[Entry]:
         """Write the next entries, given as kinds and bodies, all of them or none; as `append`."""
-        at = datetime.now(UTC).isoformat()
-        return self._put([Entry(0, kind, tick, epoch, at, packed(body)) for kind, body in bodies])
+        at = datetime.now(UTC)
+        return self._put(
+            [Entry(0, kind, tick, epoch, at, PackedBody.of(body)) for kind, body in bodies]
+        )
 
     def adopt(self, entries: Iterable[Entry]) -> list[Entry]:
         """Write entries of another log behind those that are here, in one commit; as they are then.
@@ -194,6 +177,7 @@ class TickLog:
             ) from error
         fault_point("after:ticklog.commit")
         self.entries += added
+        self._pack_together()
         self._read.add(file.path)
         if before // FOLD_EVERY != len(self.entries) // FOLD_EVERY:
             try:
@@ -254,6 +238,13 @@ class TickLog:
         if any(entry.seq != at for at, entry in enumerate(self.entries)):
             what = f"entries are missing from the tick log {self._table.location.uri}"
             raise CorruptStore(what, IN_CHECKPOINTS)
+        self._pack_together()
+
+    def _pack_together(self) -> None:
+        while len(self.entries) - self._packed >= FOLD_EVERY:
+            run = self.entries[self._packed : self._packed + FOLD_EVERY]
+            pack_together([entry.packed for entry in run])
+            self._packed += FOLD_EVERY
 
     def _rows(self, file: DataFile) -> list[Entry]:
         try:
@@ -267,8 +258,8 @@ class TickLog:
 def entries_as_parquet(entries: list[Entry]) -> pa.Buffer:
     """Entries as the content of a file."""
     rows = {name: [getattr(each, name) for each in entries] for name in SCHEMA.names[:4]}
-    rows["at"] = [datetime.fromisoformat(each.at) for each in entries]
-    rows["body"] = [zlib.decompress(each.packed).decode() for each in entries]
+    rows["at"] = [each.at for each in entries]
+    rows["body"] = [each.packed.text for each in entries]
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.table(rows, schema=SCHEMA), sink, compression="zstd")
     return sink.getvalue()
@@ -278,7 +269,7 @@ def entries_of_parquet(stream: pa.NativeFile) -> list[Entry]:
     """Read back what `entries_as_parquet` wrote; `OSError`, `ArrowInvalid` for something else."""
     columns = parquet.ParquetFile(stream).read().to_pydict()
     return [
-        Entry(seq, kind, tick, epoch, at.isoformat(), _pressed(body))
+        Entry(seq, sys.intern(kind), tick, epoch, at, PackedBody(body))
         for seq, kind, tick, epoch, at, body in zip(
             *(columns[name] for name in SCHEMA.names), strict=True
         )

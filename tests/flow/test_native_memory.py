@@ -36,3 +36,17 @@ def test_arrow_shares_memory_among_threads_unless_told_otherwise(
         check=True,
     )
     assert done.stdout.split() == [used]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "used"), [("", "narenas:2"), ("narenas:3,stats_print:true", "narenas: 3")]
+)
+def test_deltalake_has_few_arenas_unless_told_otherwise(chosen: str, used: str) -> None:
+    environment = {key: each for key, each in os.environ.items() if key != "_RJEM_MALLOC_CONF"}
+    if chosen:  # the library itself says at its end what it was told
+        environment["_RJEM_MALLOC_CONF"] = chosen
+    told = "import ivm_core.store.owned_table, os; print(os.environ['_RJEM_MALLOC_CONF'])"
+    done = subprocess.run(
+        [sys.executable, "-c", told], env=environment, capture_output=True, text=True, check=True
+    )
+    assert used in done.stdout + done.stderr
