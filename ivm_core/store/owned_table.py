@@ -117,6 +117,8 @@ class OwnedTable:
     def _load(self, table: DeltaTable) -> None:
         self._table = table
         self.version = table.version()
+        self.id = str(table.metadata().id)
+        """Which no other table has, not even a later one at the same place."""
         self.properties: dict[str, str] = dict(table.metadata().configuration)
         self.schema = pa.schema(table.schema())
         self.files = _active_files(table)

@@ -13,6 +13,7 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -51,7 +52,7 @@ SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Entry:
     """One entry of the log; `at` is the UTC time of writing, for people and retention only."""
 
@@ -66,6 +67,10 @@ class Entry:
     def body(self) -> dict[str, Any]:
         """What it says; to be read only."""
         return self.packed.body
+
+
+_HELD: WeakValueDictionary[tuple[str, int], Entry] = WeakValueDictionary()
+"""Entries by table and place: readers and watchers of one flow in one process share them."""
 
 
 class TickLog:
@@ -176,8 +181,7 @@ class TickLog:
                 self._table.location.uri,
             ) from error
         fault_point("after:ticklog.commit")
-        self.entries += added
-        self._pack_together()
+        self._take(added)
         self._read.add(file.path)
         if before // FOLD_EVERY != len(self.entries) // FOLD_EVERY:
             try:
@@ -233,14 +237,17 @@ class TickLog:
             except CorruptStore:
                 if not self._table.refresh():
                     raise
-        self.entries += [found[seq] for seq in sorted(found) if seq >= len(self.entries)]
+        self._take(found[seq] for seq in sorted(found) if seq >= len(self.entries))
         self._read = set(self._table.files)
         if any(entry.seq != at for at, entry in enumerate(self.entries)):
             what = f"entries are missing from the tick log {self._table.location.uri}"
             raise CorruptStore(what, IN_CHECKPOINTS)
-        self._pack_together()
 
-    def _pack_together(self) -> None:
+    def _take(self, entries: Iterable[Entry]) -> None:
+        """Have these too, packed; one that another handle has already is not held twice."""
+        for entry in entries:
+            held = _HELD.setdefault((self._table.id, entry.seq), entry)
+            self.entries.append(held if held == entry else entry)
         while len(self.entries) - self._packed >= FOLD_EVERY:
             run = self.entries[self._packed : self._packed + FOLD_EVERY]
             pack_together([entry.packed for entry in run])

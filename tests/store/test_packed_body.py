@@ -29,3 +29,12 @@ def test_a_body_that_was_packed_with_others_can_be_packed_with_others_again() ->
 def test_what_json_does_not_know_is_refused() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         PackedBody.of({"x": float("nan")})
+
+
+def test_bodies_that_are_packed_together_are_not_packed_again() -> None:
+    held = [PackedBody.of({"n": at}) for at in range(4)]
+    pack_together(held)
+    first = held[0].pack
+    pack_together(held)
+    assert first is not None
+    assert all(each.pack is first for each in held)

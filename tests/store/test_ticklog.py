@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -208,3 +209,21 @@ def test_damage_is_named(tmp_path: Path) -> None:
     (tmp_path / "_delta_log" / "00000000000000000001.json").write_text("{nonsense")
     with pytest.raises(CorruptStore):
         TickLog.open(Location(tmp_path))
+
+
+def test_handles_of_one_log_share_its_entries(tmp_path: Path) -> None:
+    log = TickLog.create(Location(tmp_path / "ticks"), 1, {})
+    for tick in range(70):
+        log.append("commit", tick, 1, {"tick": tick})
+    other = TickLog.open(Location(tmp_path / "ticks"))
+    assert all(ours is theirs for ours, theirs in zip(log.entries, other.entries, strict=True))
+    assert log.entries[0].packed.pack is other.entries[63].packed.pack
+
+
+def test_a_log_that_is_made_again_shares_nothing_with_the_one_before(tmp_path: Path) -> None:
+    old = TickLog.create(Location(tmp_path / "ticks"), 1, {})
+    old.append("commit", 1, 1, {"is": "old"})
+    shutil.rmtree(tmp_path / "ticks")
+    new = TickLog.create(Location(tmp_path / "ticks"), 1, {})
+    new.append("commit", 1, 1, {"is": "new"})
+    assert [entry.body for entry in (*old.entries, *new.entries)] == [{"is": "old"}, {"is": "new"}]
