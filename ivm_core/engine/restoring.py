@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,18 +190,22 @@ def _copying(
             location = engine.layout.root.child(*path.split("/"))
             jobs += [_copy_job(folder, part, location) for part in parts]
         in_parallel(jobs)
-        for path, schema, keys, parts in tables:
-            fault_point("before:restore.trace")
-            location = engine.layout.root.child(*path.split("/"))
-            bare = pa.schema([each for each in schema if each.name != TICK])
-            made = Trace.open(location, bare, [key for key in keys.split(",") if key])
-            files = [DataFile(part.name, part.bytes, part.rows) for part in parts]
-            if files:
-                made.adopt_files(files)
-            fault_point("after:restore.trace")
+        in_parallel([partial(_make_trace, engine, *table) for table in tables], "restore.trace")
         return entries
 
     return copy
+
+
+def _make_trace(
+    engine: Engine, path: str, schema: pa.Schema, keys: str, parts: tuple[Part, ...]
+) -> None:
+    """A trace of files that are copied."""
+    location = engine.layout.root.child(*path.split("/"))
+    bare = pa.schema([each for each in schema if each.name != TICK])
+    made = Trace.open(location, bare, [key for key in keys.split(",") if key])
+    files = [DataFile(part.name, part.bytes, part.rows) for part in parts]
+    if files:
+        made.adopt_files(files)
 
 
 def _copy_job(folder: CheckpointFolder, part: Part, location: Location) -> Callable[[], None]:
