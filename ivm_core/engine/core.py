@@ -326,11 +326,9 @@ class Engine:
             notes = [*notes, *told]
         swapped = self._swapped(nexts)
         deduplication = Deduplication(self._memories, self.history, dedup)
-        staging = Staging(
-            self.layout, self.history, self.gears_if_needed, tick, self._writing(), deduplication
-        )
+        staging = self._staging(tick, deduplication)
         try:
-            staged = {name: staging.stage(batch) for name, batch in batches.items()}
+            staged = staging.stage_all(batches)
             staging.settle()
             intent = {
                 "logical_time": moment.isoformat(),
@@ -353,6 +351,17 @@ class Engine:
                 raise unwritten(error, self.layout.root) from error
             raise
         return self._finish(tick, intent, staged, started)
+
+    def _staging(self, tick: int, dedup: Deduplication | None = None) -> Staging:
+        return Staging(
+            self.layout,
+            self.history,
+            self.gears_if_needed,
+            tick,
+            self._writing(),
+            self._side_by_side,
+            dedup,
+        )
 
     def _swapped(self, nexts: Mapping[str, ViewDefinition]) -> dict[str, ViewDefinition]:
         """Those of the next definitions that take the place of one."""
@@ -655,9 +664,7 @@ class Engine:
     def _finish_killed(self, pending: Entry) -> None:
         """Run a killed tick again with the same pins, batches and logical time."""
         started = time.perf_counter()
-        staging = Staging(
-            self.layout, self.history, self.gears_if_needed, pending.tick, self._writing()
-        )
+        staging = self._staging(pending.tick)
         staged: dict[str, Staged | None] = {}
         try:
             for name, count in pending.body["staged"].items():

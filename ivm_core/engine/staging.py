@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
@@ -23,7 +24,7 @@ from ivm_core.operators.row_identity import digest_of
 from ivm_core.store.trace_files import Committed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.gears import Gears, Written
     from ivm_core.engine.history import History
     from ivm_core.engine.layout import Layout
+    from ivm_core.engine.side_by_side import SideBySide
     from ivm_core.model.digest import Digest
     from ivm_core.operators.bound_batch import BoundBatch
     from ivm_core.store.trace import Trace
@@ -66,6 +68,7 @@ class Staging:
         gears: Callable[[], Gears],
         tick: int,
         epoch: int,
+        side_by_side: SideBySide,
         dedup: Deduplication | None = None,
     ) -> None:
         """Nothing is written before `settle`, but for what Spark writes itself."""
@@ -74,9 +77,19 @@ class Staging:
         self._gears = gears
         self._tick = tick
         self._epoch = epoch
+        self._side_by_side = side_by_side
         self._dedup = dedup
         self._waiting: list[tuple[Trace, pa.Table]] = []
         self.has_written = False
+
+    def stage_all(self, batches: Mapping[str, BoundBatch]) -> dict[str, Staged | None]:
+        """Check all batches, side by side where each is on the driver and none can be dropped."""
+        tasks = {name: partial(self.stage, batch) for name, batch in batches.items()}
+        options = [self._history.sources[batch.source].options for batch in batches.values()]
+        is_local = all(batch.frame is None for batch in batches.values())
+        if is_local and not any(each.get("dedup") for each in options):
+            return self._side_by_side.run(tasks, {})
+        return {name: task() for name, task in tasks.items()}
 
     def stage(self, batch: BoundBatch) -> Staged | None:
         """Check a batch against its source; None for one that changes nothing or is dropped."""
@@ -113,9 +126,12 @@ class Staging:
 
     def settle(self) -> None:
         """Make what was staged durable."""
-        for trace, table in self._waiting:
-            self.has_written = True
-            trace.append(table, self._tick, self._epoch)
+        tasks = {
+            trace.location.uri: partial(trace.append, table, self._tick, self._epoch)
+            for trace, table in self._waiting
+        }
+        self.has_written = self.has_written or bool(tasks)
+        self._side_by_side.run(tasks, {})
         self._waiting = []
 
     def _trace(self, source: SourceDefinition) -> Trace:
