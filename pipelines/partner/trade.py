@@ -1,4 +1,4 @@
-"""The partner: writes two Delta tables of its own, and knows nothing of who follows them."""
+"""The partner: writes three Delta tables of its own, and knows nothing of who follows them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,23 @@ DELIVERIES = pa.schema(
         ("arrived_on", pa.date32()),
     ]
 )
+PARTS = pa.schema([("item_id", pa.int64()), ("part_id", pa.int64())])
 _GOODS = ["anvil", "bellows", "chisel", "drill", "file", "gauge", "hammer", "jig", "lathe"]
 _CATEGORIES = ["hand tools", "machines", "measuring"]
 
 
 class Partner:
-    """The partner's day: new prices and items, deliveries, now and then a correction."""
+    """The partner's day: new prices, items and designs, deliveries, now and then a correction."""
 
     def __init__(self, tables: Mapping[str, str], seed: int = 1) -> None:
-        """Where `catalogue` and `deliveries` are, or will be."""
+        """Where `catalogue`, `deliveries` and `parts` are, or will be."""
         self._catalogue, self._deliveries = tables["catalogue"], tables["deliveries"]
+        self._parts = tables["parts"]
         self._random = random.Random(seed)
 
     def open(self, items: int = 30, deliveries: int = 120) -> str:
-        """Make both tables with some rows; tables that are there stay as they are."""
+        """Make the tables with some rows; tables that are there stay as they are."""
+        self._open_parts(items)
         if DeltaTable.is_deltatable(self._catalogue):
             return "the partner's tables are there already"
         DeltaTable.create(
@@ -61,6 +64,7 @@ class Partner:
     def trade(self) -> str:
         """One of the things that happen at the partner's; says which."""
         acts = [self.deliver, self.deliver, self.deliver, self.reprice, self.renew, self.correct]
+        acts.append(self.redesign)
         return self._random.choice(acts)()
 
     def deliver(self) -> str:
@@ -94,6 +98,34 @@ class Partner:
         gone = DeltaTable(self._deliveries).delete(f"delivery_id % 10 = {number} AND quantity > 7")
         version = self._version(self._deliveries)
         return f"{gone['num_deleted_rows']} deliveries are struck: deliveries version {version}"
+
+    def redesign(self) -> str:
+        """An item has one part less and another one more, with a change data feed."""
+        table = DeltaTable(self._parts)
+        known = sorted(tuple(row.values()) for row in table.to_pyarrow_table().to_pylist())
+        item, part = self._random.choice(known)
+        last = max(each for pair in known for each in pair)
+        # parts have larger numbers than what they are in: nothing contains itself
+        other = self._random.choice(
+            [n for n in range(item + 1, last + 2) if (item, n) not in known]
+        )
+        table.delete(f"item_id = {item} AND part_id = {part}")
+        write_deltalake(self._parts, _table([(item, other)], PARTS), mode="append")
+        told = f"item {item} has part {other} instead of {part}"
+        return f"{told}: parts version {self._version(self._parts)}"
+
+    def _open_parts(self, items: int) -> None:
+        if DeltaTable.is_deltatable(self._parts):
+            return
+        DeltaTable.create(
+            self._parts,
+            PARTS,
+            name="parts",
+            configuration={"delta.enableChangeDataFeed": "true"},
+        )
+        rows = [(n // 2, n) for n in range(2, items + 1)]
+        rows += [(n // 3, n) for n in range(6, items + 1, 3) if n // 3 != n // 2]
+        write_deltalake(self._parts, _table(rows, PARTS), mode="append")
 
     def _deliver(self, count: int) -> None:
         table = DeltaTable(self._deliveries)

@@ -17,7 +17,7 @@ from tideview.resources.pipeline_folder import load_pipeline, pipeline_folders
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from ivm_core import IncrementalFlow
 
@@ -31,10 +31,29 @@ def unequal(flow: IncrementalFlow) -> list[str]:
     return [view for view in flow.views if not flow.check(view).equal]
 
 
+def pairs(frame: DataFrame) -> set[tuple[int, int]]:
+    return {(row.item_id, row.part_id) for row in frame.collect()}
+
+
+def contained(flow: IncrementalFlow) -> set[tuple[int, int]]:
+    return pairs(flow.snapshot("contains"))
+
+
+def by_hand(flow: IncrementalFlow) -> set[tuple[int, int]]:
+    """Parts of parts, level by level."""
+    direct = pairs(flow.snapshot("parts"))
+    found, level = set(direct), set(direct)
+    while level:
+        level = {(item, part) for item, within in level for of, part in direct if of == within}
+        level -= found
+        found |= level
+    return found
+
+
 def test_all_of_them_load() -> None:
     shipped = {each.name: load_pipeline(each) for each in pipeline_folders(ROOT / "pipelines")}
     assert {name: len(each.views) for name, each in shipped.items()} == {
-        "partner": 3,
+        "partner": 5,
         "shop": 7,
         "warehouse": 10,
     }
@@ -51,17 +70,26 @@ def test_a_partners_tables_are_followed(flows: FlowStore, spark: SparkSession) -
     ways = {}
     with flows.open(pipeline, spark) as flow:
         flow.tick()
-        for act in (partner.deliver, partner.reprice, partner.renew, partner.correct):
+        acts = (
+            partner.deliver,
+            partner.reprice,
+            partner.renew,
+            partner.correct,
+            partner.redesign,
+        )
+        for act in acts:
             act()
             for name, source in flow.tick().sources.items():
                 if source.rows_in:
                     ways[act.__name__] = (name, source.way)
         assert unequal(flow) == []
+        assert contained(flow) == by_hand(flow)
     assert ways == {
         "deliver": ("deliveries", "added files"),
         "reprice": ("catalogue", "change data feed"),
         "renew": ("catalogue", "change data feed"),
         "correct": ("deliveries", "snapshot difference: the table has no change data feed"),
+        "redesign": ("parts", "change data feed"),
     }
 
 
