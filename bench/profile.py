@@ -167,7 +167,7 @@ def _tpch(spark: SparkSession, folder: Path, options: argparse.Namespace) -> Wor
     progress("TPC-H is hydrated")
     changes = Changes(stock.held, 0.0)
     # an order has four lines on average
-    return flow, lambda: changes.next("scattered", max(1, options.change // 10))
+    return flow, lambda: changes.next(options.where, max(1, options.change // 10))
 
 
 WORKLOADS: dict[str, Callable[[SparkSession, Path, argparse.Namespace], Workload]] = {
@@ -185,6 +185,9 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--query", action="append", metavar="qNN", help="of TPC-H; else all")
     parser.add_argument(
         "--change", type=int, default=1_000, metavar="N", help="changed rows a tick"
+    )
+    parser.add_argument(
+        "--where", choices=["clustered", "scattered"], default="scattered", help="of TPC-H"
     )
     parser.add_argument("--ticks", type=int, default=20, metavar="N", help="that are looked at")
     parser.add_argument("--memory", default="4g", help="heap of Spark's JVM (%(default)s)")
