@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ivm_core.store.location import Location
 
 _ROWS_AT_A_TIME = 1 << 17
+_REPEATED_BYTES = 4
+"""Text that takes no more than this for each row is mostly numbers of repeated values."""
 Piece: TypeAlias = "tuple[str, parquet.ParquetFile, list[int]]"
 
 
@@ -107,7 +109,8 @@ class ParquetScan:
     ) -> pa.Table | None:
         if limit is None:
             return self._decode(file, groups, wanted.names).cast(wanted)
-        keys = self._decode(file, groups, limit.columns)
+        limited = pa.schema([self._schema.field(name) for name in limit.columns])
+        keys = self._decode(file, groups, limit.columns).cast(limited)
         hits = pc.indices_nonzero(limit.mask(keys)).to_numpy().astype(np.int64)
         if not len(hits):
             return None
@@ -142,8 +145,12 @@ class ParquetScan:
     def _file(self, path: str) -> parquet.ParquetFile:
         found = self._open.get(path)
         if found is None:
+            stream = self._location.open_input(path)
+            metadata = parquet.read_metadata(stream)
             found = parquet.ParquetFile(
-                self._location.open_input(path),
+                stream,
+                metadata=metadata,
+                read_dictionary=_repeated_text(metadata),
                 pre_buffer=not self._location.is_local,
                 coerce_int96_timestamp_unit="us",
                 page_checksum_verification=True,
@@ -154,6 +161,23 @@ class ParquetScan:
         else:
             self._open.move_to_end(path)
         return found
+
+
+def _repeated_text(metadata: parquet.FileMetaData) -> list[str]:
+    """Columns of text that repeat few values: those are decoded once, and rows by their numbers."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    return [
+        chunk.path_in_schema
+        for index, chunk in enumerate(chunks)
+        if chunk.has_dictionary_page
+        and chunk.physical_type == "BYTE_ARRAY"
+        and metadata.schema.column(index).logical_type.type == "STRING"
+        and metadata.schema.column(index).path == metadata.schema.column(index).name
+        and chunk.total_uncompressed_size <= _REPEATED_BYTES * chunk.num_values
+    ]
 
 
 def _touched(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.__main__ import FULL, is_full
-from bench.measured import kept
 from bench.measured import keep as keep_figures
+from bench.measured import kept
 from bench.pages import DOCS, markdown, together
 from bench.sizing import sizing
 from tests.bench.test_report import a_content, a_section
