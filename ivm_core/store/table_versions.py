@@ -242,10 +242,11 @@ class TableVersions:
 
         def scan() -> pa.Table:
             dataset = self.old_dataset(version)
-            if dataset is not None:
-                condition = None if limit is None else limit.expression()
-                return dataset.to_table(columns=names, filter=condition).cast(wanted)
-            return self._scan(version, wanted, limit)
+            if dataset is None:
+                return self._scan(version, wanted, limit)
+            if limit is None:
+                return dataset.to_table(columns=names).cast(wanted)
+            return _limited(dataset, wanted, limit, whole)
 
         return self.guarded(scan, version)
 
@@ -347,6 +348,30 @@ def _plain(error: Exception) -> str:
 def _dataset(table: DeltaTable) -> ds.Dataset:
     options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
     return table.to_pyarrow_dataset(parquet_read_options=options)
+
+
+def _limited(dataset: ds.Dataset, wanted: pa.Schema, limit: Limit, whole: pa.Schema) -> pa.Table:
+    """Rows within a limit.
+
+    Files that `deltalake` has rewritten say that their texts are views, whose ranges Arrow compares
+    with no text: of those files all rows are read, and then limited.
+    """
+    condition = limit.expression()
+    try:
+        return dataset.to_table(columns=wanted.names, filter=condition).cast(wanted)
+    except pa.ArrowNotImplementedError:
+        pass
+    read = list(dict.fromkeys([*wanted.names, *limit.columns]))
+    types = pa.schema([whole.field(name) for name in read])
+    parts = [wanted.empty_table()]
+    for file in dataset.get_fragments():
+        try:
+            part = file.to_table(dataset.schema, columns=wanted.names, filter=condition)
+        except pa.ArrowNotImplementedError:
+            rows = file.to_table(dataset.schema, columns=read).cast(types)
+            part = rows.filter(limit.mask(rows)).select(wanted.names)
+        parts.append(part.cast(wanted))
+    return pa.concat_tables(parts)
 
 
 def add_actions(table: DeltaTable, column: str) -> list[Any]:

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from ivm_core import (
     DefinitionConflict,
@@ -539,3 +540,29 @@ def test_tables_that_cannot_be_read_as_they_are_are_refused(
     with pytest.raises(Unsupported, match="type widening"):
         flow.register_source("s", delta_table=table.path)
     assert flow.sources == ()
+
+
+def test_a_table_that_deltalake_has_rewritten_is_looked_up_by_text(
+    flow: IncrementalFlow, tmp_path: Path
+) -> None:
+    """Files of its `merge`, `update` and `delete` hold views of text, which have other types."""
+    place = str(tmp_path / "people")
+    people = pa.table({"name": ["ann", "bob", None, "cy"], "city": ["Rome", "Oslo", "x", "Bonn"]})
+    write_deltalake(place, people, configuration={"delta.enableChangeDataFeed": "true"})
+    flow.register_source("people", delta_table=place)
+    flow.register_source("orders", "id INT, who STRING", primary_key=["id"])
+    flow.register_view(
+        "sent", "SELECT o.id, p.city FROM orders o JOIN people p ON o.who = p.name", hydrate=True
+    )
+    flow.tick("orders", [(1, "ann"), (2, "bob")])
+    table = DeltaTable(place)
+    table.update(updates={"city": "'Paris'"}, predicate="name = 'ann'")
+    table.delete("name = 'bob'")
+    changed = pa.table({"name": ["cy"], "city": ["Graz"]})
+    table.merge(
+        changed, "s.name = t.name", source_alias="s", target_alias="t"
+    ).when_matched_update_all().execute()
+    flow.tick()
+    flow.tick("orders", [(3, "ann"), (4, "cy"), (5, "bob"), (6, None)])
+    assert rows(flow.snapshot("sent")) == [(1, "Paris"), (3, "Paris"), (4, "Graz")]
+    assert_exact(flow)
