@@ -17,13 +17,13 @@ from dagster import (
     multi_asset_check,
 )
 
-from ivm_core import HistoryLost
+from ivm_core import CorruptStore, IvmError, SparkLost
 from tideview.assets.certificate_chain import certificate_chain
 from tideview.assets.determinism import determinism
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import CHECKS_TAG, COMPLETE, asset_key
 from tideview.assets.replay_equality import replay_equality
-from tideview.assets.verdicts import Asked, frontier_of, not_checked, not_ticked
+from tideview.assets.verdicts import Asked, frontier_of, not_checked, not_ticked, verdict
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
@@ -60,7 +60,8 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
     def checks(
         context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
     ) -> Iterator[AssetCheckResult]:
-        frontier = frontier_of(pipeline, flows)
+        with told_in_our_words():
+            frontier = frontier_of(pipeline, flows)
         is_complete = context.run.tags.get(CHECKS_TAG) == COMPLETE
         wanted: dict[str, list[str]] = {name: [] for name in CHECKS}
         for view in pipeline.views:
@@ -79,9 +80,18 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
             asked = Asked(pipeline, flow, frontier, context.instance, is_complete)
             for name, ready in wanted.items():
                 for each in ready:
-                    try:
-                        yield CHECKS[name](asked, each)
-                    except HistoryLost as error:
-                        yield not_checked(pipeline, each, name, str(error))
+                    yield _checked(asked, name, each)
 
     return [checks]
+
+
+def _checked(asked: Asked, check: str, view: str) -> AssetCheckResult:
+    """A check's verdict; one that can't be made is told, and keeps no other from being made."""
+    try:
+        return CHECKS[check](asked, view)
+    except SparkLost:
+        raise
+    except CorruptStore as error:
+        return verdict(asked.pipeline, view, check, passed=False, told=str(error))
+    except IvmError as error:
+        return not_checked(asked.pipeline, view, check, str(error))

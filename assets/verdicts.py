@@ -33,7 +33,7 @@ class Asked:
     is_complete: bool
     """Whether all rows are to be compared, whatever their number."""
     replays: dict[int, Replay] = field(default_factory=dict)
-    """Scattered replays that were made for another view of the same run, by their first tick."""
+    """Scattered replays that were made for another view of the same run, by each of their ticks."""
 
     def policy(self, view: str) -> CheckPolicy:
         """How the view is to be checked."""

@@ -156,3 +156,21 @@ def test_all_shards_have_their_turn_whatever_ticks_there_are(step: int) -> None:
     for tick in range(1, 1 + 6 * step, step):
         lately.append(next_shard(tick, 6, set(lately[-5:])))
     assert sorted(lately) == list(range(6))
+
+
+def test_a_damaged_view_keeps_no_other_from_being_checked(
+    run: Run, flows: FlowStore, pipeline: Pipeline, inboxes: dict[str, Inbox]
+) -> None:
+    assert run.only_ticks().success
+    [file] = (flows.flow_path(pipeline) / "views" / "totals" / "rows").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-40])
+    found = run.only_checks()
+    assert {key for key, check in found.items() if check.passed} >= {
+        ("places", "replay_equality"),
+        ("places", "certificate_chain"),
+        ("places", "determinism"),
+    }
+    equality = found["totals", "replay_equality"]
+    assert not equality.passed
+    assert equality.severity == AssetCheckSeverity.ERROR
+    assert file.name in (equality.description or "")
