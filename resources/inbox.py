@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from ivm_core import WriteFailed
+from ivm_core import UserError, WriteFailed
 from ivm_core.api.frontier import SourceVersion, newest_version
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from tideview.resources.pipeline_spec import SourceSpec
 
 Row = tuple[Any, ...]
-_GONE = "_gone"
 _BATCH, _BATCHES = "tideview.batch.", "tideview.batches"
 _ATTEMPTS = 20
 
@@ -77,6 +77,7 @@ class Inbox:
         """
         if not rows:
             return True
+        self.make()
         table = self._table(rows)
         if not self.source.dedup:
             write_deltalake(str(self.path), table, mode="append")
@@ -103,36 +104,67 @@ class Inbox:
                     ),
                 )
                 return True
-        raise WriteFailed(
-            f"other writers were faster {_ATTEMPTS} times", where=f"the inbox {self.path}"
-        )
+        raise self._too_many_writers()
+
+    def _too_many_writers(self) -> WriteFailed:
+        told = f"other writers were faster {_ATTEMPTS} times"
+        return WriteFailed(told, where=f"the inbox {self.path}")
 
     def _came_before(self, number: int | None, count: int) -> bool:
         reach = 1 if self.source.dedup == "consecutive" else self.source.dedup_entries
         return number is not None and number > count - reach
 
     def merge(self, updates: Sequence[Row], deletes: Sequence[Row]) -> None:
-        """Replace rows and take rows away, found by the primary key, as one commit."""
+        """Replace rows and take rows away, found by the primary key, as one commit.
+
+        A row that isn't there to be replaced is added, one that isn't there to be taken away is
+        none. A key that is given twice, and a source without a key, are a `UserError`.
+        """
         if not updates and not deletes:
             return
+        self.make()
+        changes = self._table([*updates, *deletes])
+        self._check_keys(changes)
+        mark = "_gone"
+        while mark in self._columns.names:
+            mark = f"_{mark}"
         gone = pa.array([False] * len(updates) + [True] * len(deletes))
-        changes = self._table([*updates, *deletes]).append_column(_GONE, gone)
+        changes = changes.append_column(mark, gone)
+        for _ in range(_ATTEMPTS):
+            with suppress(CommitFailedError):  # another writer was first: look again
+                self._merged(changes, f"new.{quote(mark)}")
+                return
+        raise self._too_many_writers()
+
+    def _merged(self, changes: pa.Table, is_gone: str) -> None:
         keys = [quote(key) for key in self.source.primary_key]
-        same_key = " AND ".join(f"kept.{key} = new.{key}" for key in keys)
+        columns = {name: f"new.{name}" for name in map(quote, self._columns.names)}
         merge = DeltaTable(str(self.path)).merge(
             changes,
-            same_key,
+            " AND ".join(f"kept.{key} = new.{key}" for key in keys),
             source_alias="new",
             target_alias="kept",
             commit_properties=CommitProperties(max_commit_retries=0),
         )
-        names = [quote(name) for name in self._columns.names]
-        columns = {name: f"new.{name}" for name in names}
         (
-            merge.when_matched_delete(predicate=f"new.{_GONE}")
-            .when_matched_update(columns, predicate=f"NOT new.{_GONE}")
+            merge.when_matched_delete(predicate=is_gone)
+            .when_matched_update(columns, predicate=f"NOT {is_gone}")
+            .when_not_matched_insert(columns, predicate=f"NOT {is_gone}")
             .execute()
         )
+
+    def _check_keys(self, changes: pa.Table) -> None:
+        keys = list(self.source.primary_key)
+        where = f"source {self.source.name}"
+        if not keys:
+            fix = "declare a primary_key, or append"
+            raise UserError("rows are replaced by their key, and the source has none", where, fix)
+        counts = changes.group_by(keys).aggregate([([], "count_all")])
+        twice = counts.filter(pc.greater(counts["count_all"], 1)).select(keys).slice(0, 5)
+        if twice.num_rows:
+            told = ", ".join(str(tuple(row.values())) for row in twice.to_pylist())
+            fix = "give each key once: the row to replace it with, or the one to take away"
+            raise UserError(f"keys are given twice: {told}", where, fix)
 
     @property
     def _columns(self) -> pa.Schema:

@@ -3,17 +3,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 
+from ivm_core import UserError
 from tideview.pipelines import feed
 from tideview.pipelines.shop.trade import KEY_WIDTH, Shop
+from tideview.resources.inbox import Inbox
 from tideview.resources.pipeline_folder import load_pipeline
+from tideview.resources.pipeline_spec import Source
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
     from tideview.resources.flow_store import FlowStore
-    from tideview.resources.inbox import Inbox
 
 
 def test_changes_lead_from_the_old_rows_to_the_new_ones() -> None:
@@ -69,3 +72,18 @@ def test_an_inbox_has_a_change_data_feed(inboxes: dict[str, Inbox]) -> None:
     assert sorted(
         zip(changes["_change_type"].to_pylist(), changes["city"].to_pylist(), strict=True)
     ) == [("delete", "Lund"), ("update_postimage", "Delft"), ("update_preimage", "Lund")]
+
+
+def test_an_inbox_loses_nothing_without_a_word(tmp_path: Path) -> None:
+    box = Inbox(Source("s", "id BIGINT, _gone STRING", primary_key=["id"]), tmp_path / "s")
+    box.append([(1, "a")])  # makes the table, with its change data feed
+    assert (
+        DeltaTable(str(box.path)).metadata().configuration["delta.enableChangeDataFeed"] == "true"
+    )
+    box.merge(updates=[(1, "b"), (2, "new")], deletes=[(3, "never there")])
+    assert sorted(box.rows()) == [(1, "b"), (2, "new")]
+    with pytest.raises(UserError, match=r"keys are given twice: \(1,\)"):
+        box.merge(updates=[(1, "c")], deletes=[(1, "b")])
+    without = Inbox(Source("t", "id BIGINT"), tmp_path / "t")
+    with pytest.raises(UserError, match="the source has none"):
+        without.merge(updates=[(1,)], deletes=[])
