@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ivm_core import IncrementalFlow, IvmError
+from ivm_core import DefinitionConflict, IncrementalFlow, IvmError
 from ivm_core.model.schema import parse_schema
 from tideview.resources.view_declaring import declare_views, declared_columns, needed_views
 
@@ -79,21 +79,57 @@ def roll_out(
     if altered and pipeline.changed_views == "alter":
         # what the altered views read has to be there before, what reads them is registered after
         _register(pipeline, flow, without=changed)
-        first, *more = altered
-        added = _added(pipeline, flow, altered)
-        report = flow.alter_view(
-            first.name,
-            first.sql,
-            also={view.name: view.sql for view in more} or None,
-            added={view.name: view.sql for view in added},
-            schemas=declared_columns([*altered, *added]),
-            require={view.name: view.require for view in added},
-            max_iterations=pipeline.recursion.max_iterations,
-            max_rows=pipeline.recursion.max_rows,
-        )
-        reports = {first.name: report, **report.also}
+        reports = _altered(pipeline, flow, altered)
         rollout.altered |= {n: each for n, each in reports.items() if not each.same_meaning}
     _register(pipeline, flow, without=others)
+
+
+def _altered(
+    pipeline: Pipeline, flow: IncrementalFlow, altered: list[ViewSpec]
+) -> dict[str, AlterReport]:
+    """Alter views, and with them those that can't go on with their new columns."""
+    by_name = {view.name: view for view in pipeline.views}
+    as_they_are: set[str] = set()
+    while True:
+        first, *more = altered
+        added = _added(pipeline, flow, altered)
+        try:
+            report = flow.alter_view(
+                first.name,
+                first.sql,
+                also={v.name: None if v.name in as_they_are else v.sql for v in more} or None,
+                added={view.name: view.sql for view in added},
+                schemas=declared_columns([*altered, *added]),
+                require={view.name: view.require for view in added},
+                max_iterations=pipeline.recursion.max_iterations,
+                max_rows=pipeline.recursion.max_rows,
+            )
+        except DefinitionConflict as error:
+            undeclared = [name for name in error.broken if name not in by_name]
+            if undeclared:
+                raise _undeclared(error, pipeline, undeclared) from error
+            broken = [by_name[name] for name in error.broken if by_name[name] not in altered]
+            if not broken:
+                raise
+            altered = [*altered, *broken]
+            as_they_are |= {view.name for view in broken if not _is_changed(flow, view)}
+        else:
+            return {first.name: report, **report.also}
+
+
+def _undeclared(
+    error: DefinitionConflict, pipeline: Pipeline, views: list[str]
+) -> DefinitionConflict:
+    """That views which the flow has, and no file, are in the way."""
+    return DefinitionConflict(
+        error.what,
+        error.where,
+        f"no file of {pipeline.name} declares {', '.join(views)} any more: drop what is not wanted "
+        f"(tideview drop FLOW {views[0]}; tideview status FLOW lists all), or put the file back",
+        stored=error.stored,
+        given=error.given,
+        broken=error.broken,
+    )
 
 
 def _is_changed(flow: IncrementalFlow, view: ViewSpec) -> bool:

@@ -1,6 +1,7 @@
 """A pipeline's views as assets; materializing any of them is one tick."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dagster import (
     AssetExecutionContext,
@@ -12,7 +13,7 @@ from dagster import (
     multi_asset,
 )
 
-from ivm_core.api.frontier import read_frontier
+from ivm_core.api.frontier import Frontier, read_frontier
 from tideview.assets.asset_specs import view_spec
 from tideview.assets.certificate_metadata import (
     changed_rows,
@@ -28,7 +29,7 @@ from tideview.assets.names import (
     pool,
     source_data_version,
 )
-from tideview.assets.rollout import opened_for_a_tick
+from tideview.assets.rollout import Rollout, opened_for_a_tick
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
@@ -51,7 +52,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
     )
     def tick(
         context: AssetExecutionContext, flows: FlowStore, spark: LocalSpark
-    ) -> Iterator[MaterializeResult[None]]:
+    ) -> Iterator[MaterializeResult[None] | AssetMaterialization]:
         selected = [
             view.name
             for view in pipeline.views
@@ -64,7 +65,13 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
                 rollout,
             ),
         ):
-            summary = flow.tick(views=selected)
+            try:
+                summary = flow.tick(views=selected)
+            except BaseException:
+                # views that were altered are so, whatever becomes of the tick
+                frontier = read_frontier(flows.flow_path(pipeline))
+                yield from _swapped(pipeline, frontier, _swaps(rollout))
+                raise
             frontier = read_frontier(flows.flow_path(pipeline))
             metadata = {}
             explained = {name: flow.explain(name) for name in summary.views}
@@ -72,16 +79,13 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
                 changed = changed_rows(flow, name, summary, explained[name].key)
                 seen = frontier.views[name]
                 metadata[name] = view_metadata(pipeline, name, summary, seen, explained, changed)
-        for name, report in rollout.altered.items():
+        swaps = _swaps(rollout)
+        for name in set(swaps) & set(metadata):
+            metadata[name] |= swaps.pop(name)
+        for event in _swapped(pipeline, frontier, swaps):
+            context.log_event(event)
+        for report in rollout.altered.values():
             context.log.info(str(report))
-            if name in metadata:
-                metadata[name] |= rollout_metadata(report)
-            for reader, rows in report.downstream.items():
-                if reader not in summary.views:
-                    swapped = {"tick": report.tick or 0, "rows_out": rows}
-                    tags = {DATA_VERSION_TAG: frontier.views[reader].digest}
-                    key = asset_key(pipeline, reader)
-                    context.log_event(AssetMaterialization(key, metadata=swapped, tags=tags))
         context.log.info(str(summary))
         for note in (*rollout.notes, *summary.notes):
             context.log.warning(note)
@@ -125,3 +129,31 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
                 )
 
     return tick
+
+
+def _swaps(rollout: Rollout) -> dict[str, dict[str, Any]]:
+    """What other definitions did to altered views, and to those downstream of them."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, report in rollout.altered.items():
+        rows = report.inserted + report.deleted
+        found[name] = {**rollout_metadata(report), "definition_rows_out": rows}
+    for report in rollout.altered.values():
+        for reader, rows in report.downstream.items():
+            swapped = {"definition_tick": report.tick or 0, "definition_rows_out": rows}
+            found.setdefault(reader, swapped)
+    return found
+
+
+def _swapped(
+    pipeline: Pipeline,
+    frontier: Frontier,
+    swaps: Mapping[str, dict[str, Any]],
+) -> Iterator[AssetMaterialization]:
+    """Events of views whose rows a swap has changed; those that no file declares have none."""
+    for name in [view.name for view in pipeline.views if view.name in swaps]:
+        told = swaps[name]
+        of_tick = {"tick": told["definition_tick"], "rows_out": told["definition_rows_out"]}
+        tags = {DATA_VERSION_TAG: frontier.views[name].digest}
+        yield AssetMaterialization(
+            asset_key(pipeline, name), metadata={**told, **of_tick}, tags=tags
+        )

@@ -311,6 +311,7 @@ class _Plan:
                 "its text as it is",
                 stored=self._history.views[first].schema,
                 given=self.nexts[first].schema,
+                broken=tuple(broken),
             )
 
     def refuse_to_prepare(self) -> None:

@@ -119,12 +119,20 @@ class DefinitionConflict(UserError):
     default_fix = "give the stored definition, or register the new one under another name"
 
     def __init__(
-        self, what: str, where: str = "", fix: str = "", *, stored: str = "", given: str = ""
+        self,
+        what: str,
+        where: str = "",
+        fix: str = "",
+        *,
+        stored: str = "",
+        given: str = "",
+        broken: tuple[str, ...] = (),
     ) -> None:
-        """Keep both definitions as text."""
+        """Keep both definitions as text, and the views that can't go on with the new one."""
         super().__init__(what, where, fix)
         self.stored = stored
         self.given = given
+        self.broken = broken
 
     def __str__(self) -> str:
         """All parts as readable lines."""
