@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagster import DagsterError, Definitions, in_process_executor
+from dagster import Definitions, in_process_executor
 
-from ivm_core import DuplicateName, UserError
+from ivm_core import DuplicateName, IvmError, UserError
+from ivm_core.api.documents import read_document
 from tideview.assets.pipeline_definitions import pipeline_definitions
 from tideview.assets.problems import plain, problem_definitions
 from tideview.resources.flow_store import FlowStore
@@ -39,7 +40,10 @@ def tideview_definitions(
     in its place; the others go on. `executor=None` leaves the choice to what this is merged with;
     then choose one that runs steps in one process: a process a step starts a Spark a step.
     """
+    flows = _flows(str(store))
+    shared = Definitions(resources={"flows": flows, "spark": spark or _spark()}, executor=executor)
     made: dict[str, Definitions] = {}
+    flow_of: dict[Path, str] = {}
     problems: dict[str, list[Problem]] = {}
     taken: dict[str, set[str]] = {}
     for found in (each for given in pipelines for each in _surveyed(given)):
@@ -50,20 +54,55 @@ def tideview_definitions(
             what = f"another pipeline is called {found.name} already"
             told.append(_problem(found, DuplicateName(what, _file(found))))
         else:
-            try:
-                made[found.name] = pipeline_definitions(found)
-            except DagsterError as error:  # what Dagster won't take of it
-                told.append(_problem(found, UserError(str(error), _file(found))))
-                continue
             told += found.problems
+            try:
+                _refuse_shared_flow(found, flows, flow_of)
+                made[found.name] = _loadable(found, flows, shared)
+            except Exception as error:  # what Dagster won't take of it, in whatever words
+                told.append(_problem(found, _in_our_words(error, _file(found))))
+                continue
+            flow_of[_flow(found, flows)] = found.name
             sources = {source.name for source in found.sources}
             taken[found.name] = sources | {view.name for view in found.views}
-    resources = {"flows": _flows(str(store)), "spark": spark or _spark()}
     return Definitions.merge(
         *made.values(),
         *(problem_definitions(name, told, taken.get(name, ())) for name, told in problems.items()),
-        Definitions(resources=resources, executor=executor),
+        shared,
     )
+
+
+def _loadable(pipeline: Pipeline, flows: FlowStore, shared: Definitions) -> Definitions:
+    """The definitions of a pipeline, looked at alone: what is wrong with it is raised here."""
+    made = pipeline_definitions(pipeline, flows)
+    Definitions.validate_loadable(Definitions.merge(made, shared))
+    return made
+
+
+def _refuse_shared_flow(pipeline: Pipeline, flows: FlowStore, flow_of: dict[Path, str]) -> None:
+    """`UserError` for a pipeline whose flow is that of another: they would undo each other."""
+    flow = _flow(pipeline, flows)
+    if flow in flow_of:
+        raise UserError(
+            f"the pipelines {flow_of[flow]} and {pipeline.name} have one store, {flow.parent}",
+            where=_place_of_store(pipeline),
+            fix="give each a store of its own, or leave store out",
+        )
+
+
+def _flow(pipeline: Pipeline, flows: FlowStore) -> Path:
+    return flows.flow_path(pipeline).resolve()
+
+
+def _place_of_store(pipeline: Pipeline) -> str:
+    if pipeline.folder is None:
+        return _file(pipeline)
+    return read_document(pipeline.folder / DECLARATION).where(("store",))
+
+
+def _in_our_words(error: Exception, where: str) -> IvmError:
+    if isinstance(error, IvmError):
+        return error
+    return UserError(f"{type(error).__name__}: {error}", where)
 
 
 # Dagster merges definitions whose resources are the same objects: one call a folder is as good as
@@ -87,10 +126,19 @@ def _surveyed(given: str | Path | Pipeline) -> Iterable[Pipeline | Problem]:
         fix = "make one: tideview new NAME --at FOLDER"
         error = UserError(f"there is no {DECLARATION} here or one folder below", where, fix)
         return [Problem("pipeline", Path(given).absolute().name or "pipelines", where, error)]
-    return map(survey_pipeline, folders)
+    return map(_survey, folders)
 
 
-def _problem(pipeline: Pipeline, error: UserError) -> Problem:
+def _survey(folder: Path) -> Pipeline | Problem:
+    """`survey_pipeline`, with nothing raised whatever a file makes of us."""
+    try:
+        return survey_pipeline(folder)
+    except Exception as error:
+        file = str(folder / DECLARATION)
+        return Problem("pipeline", folder.absolute().name, file, _in_our_words(error, file))
+
+
+def _problem(pipeline: Pipeline, error: IvmError) -> Problem:
     return Problem("pipeline", pipeline.name, _file(pipeline), error)
 
 

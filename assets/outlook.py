@@ -12,6 +12,7 @@ For every source one word on what is new since the view that has seen least of i
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -65,6 +66,8 @@ class Outlook:
     """What a look at a pipeline found."""
 
     tick: int = 0
+    meaning: str = ""
+    """A digest of what a run would be made from."""
     news: dict[str, News] = field(default_factory=dict)
     behind: list[str] = field(default_factory=list)
     """Views that lack something their sources have, and can be ticked."""
@@ -75,11 +78,11 @@ class Outlook:
 
     @property
     def run_key(self) -> str:
-        """One run for one state of the sources and of the flow."""
+        """One run for one state of the sources, of the flow and of what is declared."""
         newest = {name: each.newest for name, each in sorted(self.news.items()) if each.newest}
         versions = [f"{name}@{v.table_id[:8]}.{v.version}" for name, v in newest.items()]
         stuck = f" without {' '.join(sorted(self.stuck))}" if self.stuck else ""
-        return f"after tick {self.tick}: {' '.join(versions)}{stuck}"
+        return f"after tick {self.tick}: {' '.join(versions)}{stuck} by {self.meaning}"
 
     def told(self, *kinds: str) -> str:
         """The news in a line, those of some kinds; without any, all but `nothing`."""
@@ -93,6 +96,7 @@ class Lookout:
     def __init__(self, pipeline: Pipeline, flows: FlowStore, seconds: float = SECONDS) -> None:
         """Nothing is looked at yet."""
         self._pipeline = pipeline
+        self._meaning = _meaning(pipeline)
         self._flow = FrontierReader(flows.flow_path(pipeline))
         self._tables = {name: SourceTable(place) for name, place in flows.tables(pipeline).items()}
         self._patience: Patience[object] = Patience(seconds)
@@ -110,7 +114,7 @@ class Lookout:
                 found = Frontier(0, {})
             if not isinstance(found, Frontier):
                 return Outlook(problem=_words(found))
-            outlook = Outlook(found.tick)
+            outlook = Outlook(found.tick, self._meaning)
             answers = self._patience.ask(
                 {name: self._question(name, found) for name in self._tables}
             )
@@ -167,6 +171,16 @@ class Lookout:
                 )
             ):
                 outlook.behind.append(view.name)
+
+
+def _meaning(pipeline: Pipeline) -> str:
+    """A short digest of all that decides how a tick goes: what is corrected is tried again."""
+    said = (
+        *((each.name, each.schema.ddl, each.primary_key) for each in pipeline.sources),
+        *((each.name, each.fingerprint, each.require, each.schema) for each in pipeline.views),
+        (pipeline.recursion, pipeline.spark, pipeline.changed_views),
+    )
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:12]
 
 
 def _words(error: object) -> str:

@@ -16,14 +16,18 @@ from tideview.assets.source_sensor import source_sensor
 from tideview.assets.view_assets import tick_assets
 
 if TYPE_CHECKING:
+    from tideview.resources.flow_store import FlowStore
     from tideview.resources.pipeline_spec import Pipeline
 
 
-def pipeline_definitions(pipeline: Pipeline) -> Definitions:
-    """Assets, checks, jobs, schedules, sensors; they want the resources `flows` and `spark`."""
+def pipeline_definitions(pipeline: Pipeline, flows: FlowStore | None = None) -> Definitions:
+    """Assets, checks, jobs, schedules, sensors; they want the resources `flows` and `spark`.
+
+    The days that can be replayed begin with the flow in a store, the usual one for None.
+    """
     jobs, schedules = jobs_and_schedules(pipeline)
     return Definitions(
-        assets=[source_assets(pipeline), tick_assets(pipeline), replay_asset(pipeline)],
+        assets=[source_assets(pipeline), tick_assets(pipeline), replay_asset(pipeline, flows)],
         asset_checks=[*view_checks(pipeline), *expectation_checks(pipeline)],
         jobs=jobs,
         schedules=schedules,

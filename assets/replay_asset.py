@@ -53,9 +53,10 @@ class ReplayConfig(Config):
     to_tick: int = Field(default=0, description="The last tick, instead of the days; 0: days.")
 
 
-def replay_asset(pipeline: Pipeline) -> AssetsDefinition:
-    """The asset; its first day is the one on which the flow was made."""
+def replay_asset(pipeline: Pipeline, flows: FlowStore | None = None) -> AssetsDefinition:
+    """The asset; its first day is the one on which the flow in a store was made."""
     key = replay_key(pipeline)
+    first = first_day(pipeline, flows or FlowStore())
 
     @multi_asset(
         name=f"{pipeline.name}_replay",
@@ -73,7 +74,7 @@ def replay_asset(pipeline: Pipeline) -> AssetsDefinition:
                 SAME_DIGESTS, asset=key, description="Every tick gave the same digests again."
             )
         ],
-        partitions_def=DailyPartitionsDefinition(first_day(pipeline).isoformat(), end_offset=1),
+        partitions_def=DailyPartitionsDefinition(first.isoformat(), end_offset=1),
         backfill_policy=BackfillPolicy.single_run(),
     )
     def replay(
@@ -122,9 +123,9 @@ def _last_views(pipeline: Pipeline) -> list[AssetKey]:
     return [asset_key(pipeline, view.name) for view in pipeline.views if view.name not in read]
 
 
-def first_day(pipeline: Pipeline) -> date:
-    """The day on which the flow in the usual store was made; today where there is none."""
-    return made_on(FlowStore().flow_path(pipeline)) or datetime.now(UTC).date()
+def first_day(pipeline: Pipeline, flows: FlowStore) -> date:
+    """The day on which the flow in a store was made; today where there is none."""
+    return made_on(flows.flow_path(pipeline)) or datetime.now(UTC).date()
 
 
 def _days(pipeline: Pipeline, flows: FlowStore) -> dict[int, date]:

@@ -31,6 +31,8 @@ def retention_sensor(pipeline: Pipeline) -> SensorDefinition:
     )
     def retention(context: SensorEvaluationContext, flows: FlowStore) -> SkipReason:
         outlook = lookout(pipeline, flows).look()
+        if outlook.problem:
+            return SkipReason(f"the flow can't be looked at: {outlook.problem}")
         endangered = endangered_sources(outlook, datetime.now(UTC))
         if endangered:
             raise HistoryLost(

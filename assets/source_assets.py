@@ -24,8 +24,10 @@ def source_assets(pipeline: Pipeline) -> AssetsDefinition:
     """The sources: observing them reads the newest version from their logs, without Spark.
 
     The sensor reports the same versions by itself. A source that can't be read is told in the
-    run's log, and is not observed.
+    run's log, and is not observed. Without sources there is nothing to observe.
     """
+    if not pipeline.sources:
+        return AssetsDefinition(specs=[])
 
     def observe(context: AssetExecutionContext, flows: FlowStore) -> Iterator[ObserveResult]:
         outlook = lookout(pipeline, flows).look()

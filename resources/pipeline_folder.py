@@ -61,7 +61,7 @@ def pipeline_folders(folder: str | Path) -> list[Path]:
 def _read(root: Path) -> PipelineSpec:
     declared = Declaration(root / DECLARATION)
     pipeline = PipelineSpec(declared.name(), (), (), folder=root, **pipeline_settings(declared))
-    problems: dict[str, Problem] = {}
+    problems: list[Problem] = []
     sources: list[SourceSpec] = []
     lost: list[str] = []
     source_names = declared.source_names
@@ -69,7 +69,7 @@ def _read(root: Path) -> PipelineSpec:
         try:
             sources.append(source_spec(declared, declared.source(name)))
         except IvmError as error:
-            problems[name] = Problem("source", name, str(root / DECLARATION), error)
+            problems.append(Problem("source", name, str(root / DECLARATION), error))
     files, programs = list(view_files(root / "views")), list(program_files(root / "views"))
     if not files and not programs:
         where, fix = str(root / "views"), "put one SELECT a file"
@@ -81,7 +81,7 @@ def _read(root: Path) -> PipelineSpec:
             read = read_view(file)
             views[file.stem], fronts[file.stem] = view_spec(read), read.front
         except IvmError as error:
-            problems[file.stem] = Problem("view", file.stem, str(file), error)
+            problems.append(Problem("view", file.stem, str(file), error))
     taken = {name: f"the source of {declared.where(('sources', name))}" for name in source_names}
     taken |= {file.stem: f"the view of {file}" for file in files}
     for file in programs:
@@ -91,7 +91,7 @@ def _read(root: Path) -> PipelineSpec:
             views |= {each.name: each for each in program_specs(program)}
             taken |= {each.text.name: f"the relation of {each.where}" for each in program.relations}
         except IvmError as error:
-            problems[file.name] = Problem("view", file.name, str(file), error)
+            problems.append(Problem("view", file.name, str(file), error))
             lost += [name for name in declared_names(file) if name not in taken]
     pipeline = _sound(replace(pipeline, sources=tuple(sources)), views, problems, lost)
     for view in pipeline.views:
@@ -100,18 +100,18 @@ def _read(root: Path) -> PipelineSpec:
         try:
             check_expectations(fronts[view.name], view.columns)
         except IvmError as error:
-            problems[view.name] = Problem("view", view.name, view.where, error)
+            problems.append(Problem("view", view.name, view.where, error))
             del views[view.name]
     if len(views) < len(pipeline.views):
         pipeline = _sound(pipeline, views, problems, lost)
     # to make a pipeline is to parse its views
-    return replace(pipeline, problems=tuple(problems.values())) if problems else pipeline
+    return replace(pipeline, problems=tuple(problems)) if problems else pipeline
 
 
 def _sound(
     pipeline: PipelineSpec,
     views: dict[str, ViewSpec],
-    problems: dict[str, Problem],
+    problems: list[Problem],
     lost: list[str],
 ) -> PipelineSpec:
     """The pipeline with those of the views that can be made; the others become problems.
@@ -125,6 +125,7 @@ def _sound(
             pass  # which of them?
     schemas = {source.name: source.schema for source in pipeline.sources}
     texts = {view.name: view.text for view in views.values()}
-    for name, error in unsound_views(schemas, texts, [*problems, *lost]).items():
-        problems[name] = Problem("view", name, views.pop(name).where, error)
+    missing = [*(each.name for each in problems), *lost]
+    for name, error in unsound_views(schemas, texts, missing).items():
+        problems.append(Problem("view", name, views.pop(name).where, error))
     return replace(pipeline, views=tuple(views.values()))

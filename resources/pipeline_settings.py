@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from ivm_core import UserError
 from ivm_core.api.datalog_views import derived_relations
-from tideview.resources.cron import is_cron
+from tideview.resources.cron import is_cron, shortest_gap
 from tideview.resources.pipeline_spec import (
     CHECKS,
     Automation,
@@ -22,6 +22,7 @@ from tideview.resources.pipeline_spec import (
     SourceSpec,
     SparkSpec,
     ViewSpec,
+    refuse_taken_names,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from ivm_core.api.documents import Document, Key
     from ivm_core.api.view_file import ViewFile
 
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_LONGEST = timedelta(days=3650)
+_FRESHEST = timedelta(minutes=1)
+"""What Dagster takes for how old a view may be."""
 _AS_THEY_ARE = ("owners", "tags", "group")
 
 
@@ -50,7 +54,8 @@ def pipeline_settings(declared: Declaration) -> dict[str, Any]:
         "description": content.get("description", "").strip(),
         "schedules": Schedules(**schedules),
         "sensor": SensorSpec(
-            every=duration(sensor.get("every", "5s")), running=sensor.get("running", True)
+            every=duration(document, ("sensor", "every"), sensor.get("every", "5s")),
+            running=sensor.get("running", True),
         ),
         "retention": Retention(**content.get("retention", {})),
         "recursion": RecursionSpec(**content.get("recursion", {})),
@@ -86,16 +91,19 @@ def source_spec(declared: Declaration, source: DeclaredSource) -> SourceSpec:
 
 def view_spec(file: ViewFile) -> ViewSpec:
     """A view with all that its file says of it."""
-    given = file.front.content
+    expectations = tuple(
+        Expectation(**each, where=file.front.where(("expectations", number)))
+        for number, each in enumerate(file.front.content.get("expectations", ()))
+    )
+    refuse_taken_names(
+        expectations, lambda number: file.front.where(("expectations", number, "name"))
+    )
     return ViewSpec(
         name=file.text.name,
         sql=file.text.sql,
         description=file.description,
         require=file.text.require,
-        expectations=tuple(
-            Expectation(**each, where=file.front.where(("expectations", number)))
-            for number, each in enumerate(given.get("expectations", ()))
-        ),
+        expectations=expectations,
         schema=file.text.columns,
         where=file.text.where,
         **_shown(file.front),
@@ -153,9 +161,24 @@ def _folder(declared: Declaration, key: Key, text: str) -> str:
     return place
 
 
-def duration(text: str) -> timedelta:
-    """`30s`, `5m`, `12h`, `7d`."""
-    return timedelta(**{_UNITS[text[-1]]: float(text[:-1])})
+def duration(document: Document, key: Key, text: str, least: timedelta = timedelta(0)) -> timedelta:
+    """`30s`, `5m`, `12h`, `7d`; `UserError` for one that is too short or too long."""
+    seconds = float(text[:-1]) * _SECONDS[text[-1]]
+    if not least.total_seconds() <= seconds <= _LONGEST.total_seconds():
+        words = "short" if seconds < least.total_seconds() else "long"
+        raise UserError(
+            f"{text if len(text) <= 20 else f'{text[:17]}…'} is too {words}",
+            where=document.where(key),
+            fix=f"give {_spelled(least)} or more, and {_spelled(_LONGEST)} at most",
+        )
+    return timedelta(seconds=seconds)
+
+
+def _spelled(length: timedelta) -> str:
+    """As files spell it."""
+    seconds = int(length.total_seconds())
+    unit = next((each for each in "dhm" if seconds and seconds % _SECONDS[each] == 0), "s")
+    return f"{seconds // _SECONDS[unit]}{unit}"
 
 
 def _policy(given: Mapping[str, Any]) -> CheckPolicy:
@@ -170,16 +193,15 @@ def _freshness(front: Document) -> Freshness | None:
     given = front.content.get("freshness")
     if given is None:
         return None
-    if isinstance(given, str):
-        return Freshness(fail_after=duration(given))
     key: Key = ("freshness",)
+    if isinstance(given, str):
+        return Freshness(fail_after=duration(front, key, given, _FRESHEST))
     if "cron" in given:
-        _check_cron(front, (*key, "cron"), given["cron"])
-        _check_zone(front, (*key, "timezone"), given)
-        zone = given.get("timezone", "UTC")
-        return Freshness(cron=given["cron"], lookback=duration(given["lookback"]), timezone=zone)
-    fail = duration(given["fail_after"])
-    warn = duration(given["warn_after"]) if "warn_after" in given else None
+        return _deadline(front, key, given)
+    fail = duration(front, (*key, "fail_after"), given["fail_after"], _FRESHEST)
+    warn = None
+    if "warn_after" in given:
+        warn = duration(front, (*key, "warn_after"), given["warn_after"], _FRESHEST)
     if warn is not None and warn >= fail:
         raise UserError(
             f"warn_after ({given['warn_after']}) is not before fail_after ({given['fail_after']})",
@@ -187,6 +209,21 @@ def _freshness(front: Document) -> Freshness | None:
             fix="warn earlier",
         )
     return Freshness(fail_after=fail, warn_after=warn)
+
+
+def _deadline(front: Document, key: Key, given: Mapping[str, Any]) -> Freshness:
+    cron, place = given["cron"], (*key, "lookback")
+    _check_cron(front, (*key, "cron"), cron)
+    _check_zone(front, (*key, "timezone"), given)
+    lookback = duration(front, place, given["lookback"], _FRESHEST)
+    gap = shortest_gap(cron)
+    if gap is not None and lookback > gap:
+        raise UserError(
+            f"a lookback of {given['lookback']} reaches beyond the deadline before",
+            where=front.where(place),
+            fix=f"give {_spelled(gap)} at most, the shortest time between two deadlines of {cron}",
+        )
+    return Freshness(cron=cron, lookback=lookback, timezone=given.get("timezone", "UTC"))
 
 
 def _automation(front: Document) -> Automation | None:
@@ -204,6 +241,12 @@ def _check_cron(document: Document, key: Key, text: str) -> None:
             f"{text!r} is no time table",
             where=document.where(key),
             fix="give minute, hour, day, month and day of the week, such as 0 2 * * *",
+        )
+    if shortest_gap(text) is None:
+        raise UserError(
+            f"{text!r} is no time table: these days never come",
+            where=document.where(key),
+            fix="give a day that the month has",
         )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from ivm_core import IvmError, UserError
@@ -28,7 +29,7 @@ from ivm_core.plan.recursion import Limits
 from tideview.resources.view_declaring import declare_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ivm_core import IncrementalFlow
@@ -43,6 +44,8 @@ CHECKS: tuple[CheckName, ...] = (
     "certificate_chain",
     "expectations",
 )
+RESERVED = tuple(name for name in CHECKS if name != "expectations")
+"""Checks that every view may have, and whose names no expectation takes."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,20 @@ class Expectation:
     name: str = ""
     """What its check is called; empty: a name made from type and column."""
     where: str = field(default="", compare=False)
+
+
+def refuse_taken_names(expectations: Sequence[Expectation], where: Callable[[int], str]) -> None:
+    """`UserError` for one whose name is that of another check; `where` says where the nth is."""
+    taken = set[str](RESERVED)
+    for number, each in enumerate(expectations):
+        if each.name in taken:
+            raise UserError(
+                f"another check of the view is called {each.name}",
+                where=where(number),
+                fix="give the expectation a name of its own, or none",
+            )
+        if each.name:
+            taken.add(each.name)
 
 
 @dataclass(frozen=True)
@@ -249,6 +266,8 @@ class ViewSpec:
         checked_requirement(self.require or None, self.where or f"view {self.name}")
         object.__setattr__(self, "owners", tuple(self.owners))
         object.__setattr__(self, "expectations", tuple(self.expectations))
+        where = self.where or f"view {self.name}"
+        refuse_taken_names(self.expectations, lambda _: where)
 
     @property
     def text(self) -> ViewText:
@@ -341,17 +360,15 @@ class PipelineSpec:
 
     def sources_of(self, view: str) -> frozenset[str]:
         """The sources that a view reads, itself or through other views."""
-        names = {source.name for source in self.sources}
-        inputs = {each.name: each.inputs for each in self.views}
+        return self._sources_by_view[view]
 
-        def below(name: str) -> Iterator[str]:
-            for read in inputs[name]:
-                if read in names:
-                    yield read
-                else:
-                    yield from below(read)
-
-        return frozenset(below(view))
+    @cached_property
+    def _sources_by_view(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for view in self.views:  # inputs first
+            read = (found.get(name, frozenset([name])) for name in view.inputs)
+            found[view.name] = frozenset().union(*read)
+        return found
 
     def register_fed(self, flow: IncrementalFlow) -> None:
         """Declare everything in a flow whose sources are fed by `flow.tick(source, changes)`."""

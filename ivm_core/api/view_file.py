@@ -75,9 +75,9 @@ def read_header(sql: str, where: str = "") -> ViewHeader:
 
 
 def read_text(file: Path) -> str:
-    """All of a file; `UserError` for one that can't be read, or is no text."""
+    """A file without its byte order mark; `UserError` for one that can't be read, or is no text."""
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(
             f"the file is not UTF-8 text: byte {error.start} is none", where=str(file)
