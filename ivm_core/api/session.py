@@ -67,6 +67,7 @@ class Session:
         self._thread = threading.get_ident()
         self._reader = SessionReader(engine)
         self._waiting: dict[str, Operations] = {}
+        self._waiting_lock = threading.Lock()
         self._callbacks: dict[str, list[Callback]] = {}
         self._running: StepHandle | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -111,15 +112,17 @@ class Session:
         is_new = _is_missing(root)
         # a step may run in another thread, which doesn't see which session is active here
         engine = Engine(Location(root), spark or SparkSession.getActiveSession())
+        is_new = is_new and not engine.log.entries
         flow = IncrementalFlow(engine)
         try:
             engine.recover()
             compiled.declare(flow)
         except BaseException:
+            is_ours = is_new and not _has_other_writers(engine)
             flow.close()
             if place is not None:
                 place.cleanup()
-            elif is_new:
+            elif is_ours:
                 shutil.rmtree(root, ignore_errors=True)
             raise
         session = cls(flow, engine, compiled, initial)
@@ -180,8 +183,9 @@ class Session:
         self._callbacks.setdefault(relation, []).append(callback)
 
         def stop() -> None:
-            if callback in self._callbacks[relation]:
-                self._callbacks[relation].remove(callback)
+            waiting = self._callbacks.get(relation, [])
+            if callback in waiting:
+                waiting.remove(callback)
 
         return stop
 
@@ -291,7 +295,8 @@ class Session:
     def _buffer(self, relation: str, facts: Rows, operation: int) -> None:
         self._check()
         checked = checked_facts(self._input(relation), facts)
-        self._waiting.setdefault(relation, Operations()).add(checked, operation)
+        with self._waiting_lock:
+            self._waiting.setdefault(relation, Operations()).add(checked, operation)
 
     def _input(self, name: str) -> Relation:
         relation = self.program.relations.get(name) if isinstance(name, str) else None
@@ -327,7 +332,8 @@ class Session:
             )
 
     def _taken(self) -> dict[str, Operations]:
-        taken, self._waiting = self._waiting, {}
+        with self._waiting_lock:
+            taken, self._waiting = self._waiting, {}
         return taken
 
     def _step(self, taken: dict[str, Operations]) -> StepDelta:
@@ -340,9 +346,10 @@ class Session:
                     batches, ignored = self._batches(taken)
                     summary = engine.tick(batches, pull=False)
             except BaseException as error:
-                for name, operations in taken.items():
-                    later = self._waiting.get(name, Operations())
-                    self._waiting[name] = operations.followed_by(later)
+                with self._waiting_lock:  # its owner may be adding facts to the next step
+                    for name, operations in taken.items():
+                        later = self._waiting.get(name, Operations())
+                        self._waiting[name] = operations.followed_by(later)
                 if isinstance(error, TickFailed) and error.view:
                     raise self._failed(error) from error
                 raise
@@ -408,6 +415,12 @@ def program_text(program: str | PathLike[str]) -> str:
         raise UserError(
             f"the program {program} can't be read: {error}", fix="give its text, or its path"
         ) from error
+
+
+def _has_other_writers(engine: Engine) -> bool:
+    """Whether somebody beside this engine has written to a flow that it has made."""
+    engine.log.refresh()
+    return sum(entry.kind == "epoch" for entry in engine.log.entries) > 1
 
 
 def _is_missing(root: str | PathLike[str]) -> bool:

@@ -80,10 +80,11 @@ def run(options: argparse.Namespace, console: Console) -> ExitCode:
 
 def _facts(relation: Relation, file: Path) -> list[tuple[Any, ...]]:
     try:
-        lines = file.read_text("utf-8").removesuffix("\n").split("\n")
+        text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the facts can't be read: {error}", str(file)) from error
     facts = []
+    lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, 1):
         values = line.split("\t")
         if len(values) != len(relation.columns):

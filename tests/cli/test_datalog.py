@@ -50,3 +50,11 @@ def test_wrong_programs_and_facts_are_told_with_their_place(tmp_path: Path, tide
         assert told.code == 3
         assert what in told.err
         assert "line 2 of" in told.err
+
+
+def test_an_empty_file_has_no_facts(tmp_path: Path, tideview: Tool) -> None:
+    program, facts = tmp_path / "all.dl", tmp_path / "facts"
+    program.write_text(".decl a(x: symbol) .input a .decl p(x: symbol) .output p p(x) :- a(x).")
+    facts.mkdir()
+    (facts / "a.facts").write_text("")
+    assert tideview("datalog", program, "--facts", facts).out == "p: 0 facts\n"

@@ -23,6 +23,7 @@ from ivm_core import (
     WrongThread,
     run,
 )
+from ivm_core.api import session as sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -355,3 +356,56 @@ def test_a_recursion_without_end_fails_whole(spark: SparkSession) -> None:
         assert session.snapshot("n") == []
         session.discard()
         assert session.step() == {"n": []}
+
+
+def test_names_and_patterns_mean_what_they_say(spark: SparkSession) -> None:
+    counted = ".decl a(x: number) .decl b(x: number) .input a, b .decl p(x: number, n: number) .output p p(?1, n) :- a(?1), n = count : { b(_) }."
+    facts = {"a": [(1,), (5,)], "b": [(7,), (8,)]}
+    assert list(run(counted, facts, spark=spark)["p"]) == [(1, 2), (5, 2)]
+    pattern = (
+        '.decl t(x: symbol) .input t .decl p(x: symbol) .output p p(x) :- t(x), match("a", x).'
+    )
+    texts = [("a",), ("a\n",), ("a\r",), ("b\na",)]
+    assert list(run(pattern, {"t": texts}, spark=spark)["p"]) == [("a",)]
+
+
+def test_facts_that_come_while_a_step_fails_are_kept(spark: SparkSession) -> None:
+    text = ".decl a(x: number) .input a .decl p(x: number) .output p p(10 / x) :- a(x)."
+    with Session.create(text, spark=spark) as session:
+        session.insert("a", [(n,) for n in range(20_000)])
+        handle = session.step_async()
+        more = 20_000
+        while not handle.done():
+            session.insert("a", [(more,)])
+            more += 1
+        with pytest.raises(TickFailed):
+            handle.result()
+        session.remove("a", [(0,)])
+        session.step()
+        assert len(session.snapshot("a")) == more - 1
+
+
+def test_a_refused_session_takes_nothing_of_another_ones_with_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = ".decl a(x: number) .input a .decl p(x: number) .output p p(x) :- a(x)."
+    place = tmp_path / "session"
+    looked = sessions._is_missing
+
+    def made_meanwhile(root: object) -> bool:
+        found = looked(root)
+        monkeypatch.setattr(sessions, "_is_missing", looked)
+        with Session.create(text, path=place, spark=spark) as other:
+            other.insert("a", [(1,)])
+            other.step()
+        return found
+
+    monkeypatch.setattr(sessions, "_is_missing", made_meanwhile)
+    with pytest.raises(DefinitionConflict):
+        Session.create(
+            text.replace("p(x) :- a(x).", "p(x) :- a(x). .decl q(x: number) q(x) :- a(x)."),
+            path=place,
+            spark=spark,
+        )
+    with Session.create(text, path=place, spark=spark) as session:
+        assert list(session.snapshot("p")) == [(1,)]

@@ -20,6 +20,8 @@ from tideview.resources.pipeline_spec import Expectation, Freshness, Pipeline, S
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tideview.resources.flow_store import FlowStore
+
 HEALTHY = DECLARATION.replace("till", "healthy")
 
 
@@ -175,8 +177,8 @@ def test_what_dagster_refuses_only_when_it_resolves(
     def again() -> AssetCheckResult:
         return AssetCheckResult(passed=True)
 
-    def with_a_check_twice(pipeline: Pipeline) -> Definitions:
-        made = ours(pipeline)
+    def with_a_check_twice(pipeline: Pipeline, flows: FlowStore) -> Definitions:
+        made = ours(pipeline, flows)
         twice = Definitions(asset_checks=[again])
         return Definitions.merge(made, twice) if pipeline.name == "till" else made
 

@@ -37,6 +37,8 @@ OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MOST_CLAUSES = 1000
 LOCAL = "@"
 """In the name of a variable that stands within one aggregate only."""
+LIFTED = "#"
+"""Begins the name of what stands for an aggregate; no name in a program can."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ class _Normaliser:
         if not isinstance(part, BodyAggregate):
             return part
         self._lifted += 1
-        result = Variable(f"?{self._lifted}", part.place)
+        result = Variable(f"{LIFTED}{self._lifted}", part.place)
         ways = self.ways(part.body)
         if len(ways) > 1:
             raise self._unsupported(part, "a disjunction within an aggregate")

@@ -172,7 +172,8 @@ def _contains(part: exp.Expr, text: exp.Expr) -> exp.Expr:
 
 
 def _match(pattern: exp.Expr, text: exp.Expr) -> exp.Expr:
-    whole = call("CONCAT", string("^(?:"), pattern, string(")$"))
+    # `$` would also match before a line break at the end
+    whole = call("CONCAT", string(r"\A(?:"), pattern, string(r")\z"))
     return exp.RegexpLike(this=text.copy(), expression=whole)
 
 
