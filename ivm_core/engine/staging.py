@@ -126,12 +126,9 @@ class Staging:
 
     def settle(self) -> None:
         """Make what was staged durable."""
-        tasks = {
-            trace.location.uri: partial(trace.append, table, self._tick, self._epoch)
-            for trace, table in self._waiting
-        }
-        self.has_written = self.has_written or bool(tasks)
-        self._side_by_side.run(tasks, {})
+        for trace, table in sorted(self._waiting, key=lambda each: each[0].location.uri):
+            self.has_written = True
+            trace.append(table, self._tick, self._epoch)
         self._waiting = []
 
     def _trace(self, source: SourceDefinition) -> Trace:
