@@ -98,7 +98,7 @@ class Engine:
         """Whether statements get their rows in other orders and partitions than they come in."""
         self.by_difference = False
         """Whether ticks recompute dirty views and take the difference."""
-        self.history.catch_up(self.log.entries[self.history.read :])
+        self._catch_up()
         self.catalog = Catalog(self.history)
         self.followed = FollowedTables(self.history, root.storage_options)
         self.functions = Functions(stored=self.history.functions)
@@ -157,8 +157,11 @@ class Engine:
     def refresh(self) -> None:
         """See what another writer has committed."""
         if self._epoch is None and self.log.refresh():
-            self.history.catch_up(self.log.entries[self.history.read :])
+            self._catch_up()
             self.layout.refresh()
+
+    def _catch_up(self) -> None:
+        self.history.catch_up(self.log.entries[self.history.read :])
 
     def table_location(self, table: str) -> Location:
         """Where a Delta table is, given by path, URI or a name that Spark knows."""
@@ -213,7 +216,7 @@ class Engine:
             raise UserError("this flow was opened to be read only", fix="open it without read_only")
         self._lock.take()
         self.log.refresh()
-        self.history.catch_up(self.log.entries[self.history.read :])
+        self._catch_up()
         self.layout.refresh()
         pending = self.history.pending
         has_failed = pending is not None and (pending.tick, pending.epoch) == self._failed
