@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.api.arguments import recursion_limits
 from ivm_core.engine.altering import alter_views
+from ivm_core.engine.renaming import drop_unread_sources, is_untouched
+from ivm_core.frontend.datalog.parsing import too_deep
 from ivm_core.frontend.datalog.program import Program, checked_program
 from ivm_core.frontend.datalog.queries import relation_query, source_names
-from ivm_core.model.errors import DatalogError, DefinitionConflict
+from ivm_core.model.errors import DatalogError, DefinitionConflict, IvmError
 from ivm_core.operators.sql import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ivm_core.api.flow import IncrementalFlow
     from ivm_core.engine.core import Engine
@@ -43,8 +45,12 @@ class ProgramFlow:
         views = {}
         for stratum in program.strata:
             for name in stratum.relations:
-                query = relation_query(program, name, sources, stratum.is_recursive)
-                views[name] = text_of(query)
+                try:
+                    query = relation_query(program, name, sources, stratum.is_recursive)
+                    views[name] = text_of(query)
+                except RecursionError as error:
+                    rule = max(program.rules_of(name), key=len)
+                    raise too_deep(rule, f"a rule of {name}") from error
         return cls(program, sources, views, max_iterations, max_rows)
 
     def rules_of(self, relation: str, most: int = 5) -> str:
@@ -53,10 +59,16 @@ class ProgramFlow:
         more = [f"and {len(texts) - most} more"] if len(texts) > most else []
         return "\n".join([*texts[:most], *more])
 
-    def declare(self, flow: IncrementalFlow) -> None:
-        """Register all of it; `DefinitionConflict` where the flow is another program."""
+    def declare(self, flow: IncrementalFlow, engine: Engine) -> None:
+        """Register all of it; `DefinitionConflict` where the flow is another program.
+
+        Inputs that a change of the program declared, and that ended before its rules came, go.
+        """
         if flow.sources or flow.views:
-            self._check_same_relations(flow)
+            unread = self._unread(flow, engine)
+            self._check_same_relations(flow, unread)
+            if unread:
+                drop_unread_sources(engine, unread)
         for name, source in self.sources.items():
             flow.register_source(source, self.program.relations[name].schema.ddl)
         self._register(flow, self.views)
@@ -66,10 +78,10 @@ class ProgramFlow:
         self._check_change(other)
         added = {name: sql for name, sql in other.views.items() if name not in self.views}
         changed = {n: sql for n, sql in other.views.items() if self.views.get(n, sql) != sql}
-        for name, source in other.sources.items():
-            if name not in self.sources:
+        new = {n: source for n, source in other.sources.items() if n not in self.sources}
+        try:
+            for name, source in new.items():
                 flow.register_source(source, other.program.relations[name].schema.ddl)
-        if added or changed:
             alter_views(
                 engine,
                 changed,
@@ -77,10 +89,11 @@ class ProgramFlow:
                 schemas=other._columns_of_recursive(other.views),
                 added=added,
                 limits=recursion_limits(other.max_iterations, other.max_rows),
+                dropped=[name for name in self.views if name not in other.views],
             )
-        gone = [name for name in self.views if name not in other.views]
-        if gone:
-            flow.drop_view(*gone)
+        except IvmError:
+            drop_unread_sources(engine, list(new.values()))
+            raise
 
     def _columns_of_recursive(self, views: Iterable[str]) -> dict[str, str]:
         recursive = self._recursive
@@ -97,9 +110,19 @@ class ProgramFlow:
         if views:
             flow.register_views(views, **options)
 
-    def _check_same_relations(self, flow: IncrementalFlow) -> None:
+    def _unread(self, flow: IncrementalFlow, engine: Engine) -> list[str]:
+        """Sources that are none of the program's, and that no view reads and no tick had."""
+        read = engine.catalog.sources_of(list(engine.history.views))
+        own = set(self.sources.values())
+        return [
+            name
+            for name in flow.sources
+            if name not in own and name not in read and is_untouched(engine, name)
+        ]
+
+    def _check_same_relations(self, flow: IncrementalFlow, unread: Sequence[str]) -> None:
         wanted = {*self.sources.values()} | {*self.views}
-        there = {*flow.sources} | {*flow.views}
+        there = {*flow.sources} - {*unread} | {*flow.views}
         if wanted != there:
             raise DefinitionConflict(
                 "the flow at this path is another program",

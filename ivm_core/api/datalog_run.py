@@ -10,30 +10,34 @@ by Spark between rounds, so that no plan grows. Sums of floats are Spark's own, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
+from ivm_core.api.arguments import recursion_limits
 from ivm_core.api.fact_rows import ByRelation, FactRows, facts_in
 from ivm_core.api.facts import checked_facts
 from ivm_core.api.session import program_text
 from ivm_core.engine.active_session import active_session_kept
+from ivm_core.engine.evaluation import without_advice
 from ivm_core.engine.gears import FrameRows, Gears, LocalRows
 from ivm_core.engine.local_spark import local_spark
 from ivm_core.engine.relations import LOCAL_ROWS
+from ivm_core.frontend.datalog.bodies import WHOLE_SUM
 from ivm_core.frontend.datalog.program import Program, checked_program
 from ivm_core.frontend.datalog.queries import aggregated, branches_of, relation_query
 from ivm_core.frontend.datalog.selects import clause_select
 from ivm_core.model.errors import DatalogError, TickFailed, UnknownName, UserError
 from ivm_core.model.names import did_you_mean
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.sql import column, select, text_of
+from ivm_core.operators.sql import column, select, text_of, union
 from ivm_core.operators.sql import relation as table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from os import PathLike
 
     from pyspark.sql import DataFrame
@@ -72,15 +76,19 @@ def run(
     `TickFailed` where a rule can't be evaluated or a recursion takes more rounds than it may.
     """
     checked = checked_program(program_text(program))
-    given = facts or {}
+    given = {} if facts is None else facts
+    if not isinstance(given, Mapping):
+        raise UserError(
+            f"facts are a mapping of relations, not {type(given).__name__}",
+            fix='give them by relation: {"edge": [(1, 2), (2, 3)]}',
+        )
     for name in given:
         if name not in checked.inputs:
             raise UnknownName(
                 f"there is no input relation {name!r}",
                 fix=f"{did_you_mean(name, checked.inputs)}there are: {', '.join(checked.inputs)}",
             )
-    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int):
-        raise UserError(f"max_iterations={max_iterations!r} is no number of rounds")
+    recursion_limits(max_iterations, None)
     rows = {n: checked_facts(checked.relations[n], given.get(n, [])) for n in checked.inputs}
     session = spark or SparkSession.getActiveSession() or local_spark()
     with active_session_kept(lambda: session):
@@ -108,7 +116,9 @@ class _Batch:
                 self._iterate(stratum)
             else:
                 (name,) = stratum.relations
-                query = relation_query(self._program, name, self._sources, is_recursive=False)
+                query = relation_query(
+                    self._program, name, self._sources, is_recursive=False, guarded=True
+                )
                 self._known[name] = self._kept(name, query)
         outputs = {name: self._rows(name) for name in self._program.outputs}
         self._gears.release()
@@ -157,7 +167,7 @@ class _Batch:
             {**program.clauses, name: tuple(needed)},
             program.strata,
         )
-        branches = branches_of(part, name, self._sources)
+        branches = branches_of(part, name, self._sources, guarded=True)
         return self._kept(name, self._combined(name, branches))
 
     def _next(self, name: str, stratum: Sequence[str]) -> Kept:
@@ -167,7 +177,9 @@ class _Batch:
             for place, atom in enumerate(checked.clause.atoms):
                 if atom.relation in stratum and _size(self._known[_delta(atom.relation)]):
                     reads = {place: _delta(atom.relation)}
-                    branches.append(clause_select(checked, self._program.relations, reads))
+                    branches.append(
+                        clause_select(checked, self._program.relations, reads, guarded=True)
+                    )
         if not branches:
             return LocalRows(_table([], self._schema(name)), self._schema(name))
         found = self._combined(name, branches)
@@ -182,9 +194,7 @@ class _Batch:
             return aggregated(self._program.relations[name], places, branches)
         if len(branches) == 1:
             return branches[0].distinct(copy=False)
-        result: exp.Query = branches[0]
-        for branch in branches[1:]:
-            result = exp.union(result, branch, distinct=True, copy=False)
+        result = union(branches, distinct=True)
         # a set operation over a set operation needs its parentheses
         names = [column(each) for each in self._schema(name).names]
         return select(names, result.subquery("ways", copy=False))
@@ -248,6 +258,8 @@ class _Batch:
 
     def _kept(self, name: str, query: exp.Query) -> Kept:
         """The rows of a query: on the driver where all that it reads is, else with Spark."""
+        for each in [e for e in query.find_all(exp.Sum) if e.meta.get(WHOLE_SUM)]:
+            each.replace(_of_any_size(each))
         text = text_of(query)
         read = {each.name: self._known[each.name] for each in _tables(query, self._known)}
         schema = self._schema(name)
@@ -268,7 +280,7 @@ class _Batch:
             f"relation {name}\n" + "\n".join(rules),
             "correct the facts or the rules",
             view=name,
-            cause=str(error).partition("\n\nJVM stacktrace")[0],
+            cause=without_advice(str(error).partition("\n\nJVM stacktrace")[0]),
         )
 
     def _rows(self, name: str) -> FactRows[Fact]:
@@ -283,6 +295,12 @@ class _Batch:
 
 
 FOUND = "found in a round"
+
+
+def _of_any_size(total: exp.Sum) -> exp.Expr:
+    """A sum that fails only where the whole doesn't fit, whatever the order of its parts."""
+    wide = exp.cast(total.this.copy(), "DECIMAL(38, 0)", dialect="spark")
+    return exp.cast(exp.Sum(this=wide), "BIGINT", dialect="spark")
 
 
 def _delta(name: str) -> str:

@@ -77,7 +77,7 @@ class ByRelation(Mapping[str, FactRows[R]], Generic[R]):
         self._rows_of = dict(rows)
 
     def __getitem__(self, relation: str) -> FactRows[R]:
-        found = self._rows_of.get(relation)
+        found = self._rows_of.get(relation) if isinstance(relation, str) else None
         if found is None:
             there = ", ".join(self._rows_of) or "none"
             raise UnknownOutput(
@@ -88,7 +88,7 @@ class ByRelation(Mapping[str, FactRows[R]], Generic[R]):
         return found
 
     def __contains__(self, relation: object) -> bool:
-        return relation in self._rows_of
+        return isinstance(relation, str) and relation in self._rows_of
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows_of)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from ivm_core.api.arguments import recursion_limits
 from ivm_core.api.batch import DeltaBatch
 from ivm_core.api.datalog_flow import ProgramFlow
 from ivm_core.api.fact_rows import FactRows, StepDelta
@@ -28,7 +29,9 @@ from ivm_core.api.session_reading import SessionReader
 from ivm_core.api.step_handle import StepHandle
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.core import Engine
+from ivm_core.engine.evaluation import without_advice
 from ivm_core.model.errors import (
+    RecursionLimit,
     TickConflict,
     TickFailed,
     UnknownName,
@@ -51,6 +54,10 @@ if TYPE_CHECKING:
 
 EMIT, LOAD = "emit", "load"
 DISCARD = "remove the facts that it fails on, or discard() all that wait; then step again"
+ENDLESS = (
+    "bound the recursion by a comparison, or create the session with a larger max_iterations= or "
+    "max_rows="
+)
 Callback = Any  # called with the changed rows of a relation
 
 
@@ -100,6 +107,7 @@ class Session:
         if path is not None and not isinstance(path, str | PathLike):
             raise UserError(f"{path!r} is not a path or URI", fix="give a directory or a URI")
         text = program_text(program)
+        recursion_limits(max_iterations, max_rows)
         compiled = ProgramFlow.of(text, max_iterations, max_rows)
         place: tempfile.TemporaryDirectory[str] | None = None
         if path is None:
@@ -116,7 +124,7 @@ class Session:
         flow = IncrementalFlow(engine)
         try:
             engine.recover()
-            compiled.declare(flow)
+            compiled.declare(flow, engine)
         except BaseException:
             is_ours = is_new and not _has_other_writers(engine)
             flow.close()
@@ -180,6 +188,12 @@ class Session:
         self._check()
         if relation not in self.program.outputs:
             raise self._unknown(relation, self.program.outputs, "output relation")
+        if not callable(callback):
+            raise UserError(
+                f"{callback!r} can't be called",
+                where=f"relation {relation}",
+                fix="give a function that takes the rows that changed",
+            )
         self._callbacks.setdefault(relation, []).append(callback)
 
         def stop() -> None:
@@ -216,7 +230,7 @@ class Session:
     def snapshot(self, relation: str) -> FactRows[Fact]:
         """The facts of any relation of the program, as of the last step."""
         self._check()
-        if relation not in self.program.relations:
+        if not isinstance(relation, str) or relation not in self.program.relations:
             raise self._unknown(relation, self.program.relations, "relation")
         stored = relation if relation in self._compiled.views else self._compiled.sources[relation]
         with self._reader.busy:
@@ -394,13 +408,17 @@ class Session:
 
     def _failed(self, error: TickFailed) -> TickFailed:
         rules = self._compiled.rules_of(error.view)
-        is_plain = type(error) is TickFailed
+        where = f"relation {error.view}\n{rules}" if rules else error.where
+        fix = DISCARD if type(error) is TickFailed else error.fix
+        if isinstance(error, RecursionLimit):
+            number = next((n for n, e in enumerate(self.strata, 1) if error.view in e.relations), 0)
+            where, fix = f"stratum {number}, {where}", ENDLESS
         return type(error)(
-            error.what,
-            f"relation {error.view}\n{rules}" if rules else error.where,
-            DISCARD if is_plain else error.fix,
+            without_advice(error.what),
+            where,
+            fix,
             view=error.view,
-            cause=error.cause,
+            cause=without_advice(error.cause),
             row=error.row,
         )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.compile.monotone import chosen_from
+from ivm_core.compile.nulls import chosen_from, unwrapped
 from ivm_core.operators.sql import tree_of
 from ivm_core.plan.nodes import Filter, Join, Match, Node, Project, Scan
 from ivm_core.plan.recursion import MAX, MIN
@@ -63,7 +63,7 @@ def _is_no_better(node: Node, column: str, component: Mapping[str, Rules], fold:
 
 
 def _no_better(tree: exp.Expr, node: Node, component: Mapping[str, Rules], fold: str) -> bool:
-    tree = tree.unnest()
+    tree = unwrapped(tree)
     if isinstance(tree, exp.Column):
         return _is_no_better(node, tree.name, component, fold)
     parts = chosen_from(tree, "greatest" if fold == MIN else "least")

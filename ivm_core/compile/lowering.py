@@ -15,6 +15,7 @@ from ivm_core.operators.filter import FilterOperator
 from ivm_core.operators.generate import GenerateOperator
 from ivm_core.operators.grouped import GroupedOperator
 from ivm_core.operators.join import JoinOperator, is_dirty
+from ivm_core.operators.listed import ListedOperator
 from ivm_core.operators.match import MatchOperator
 from ivm_core.operators.negated import NegatedOperator, RepeatedOperator
 from ivm_core.operators.operator import Form
@@ -32,6 +33,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Listed,
     Match,
     Negated,
     Node,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 OPERATORS: dict[type[Node], Any] = {
     Scan: ScanOperator(),
     Constant: ConstantOperator(),
+    Listed: ListedOperator(),
     Filter: FilterOperator(),
     Project: ProjectOperator(),
     UnionAll: UnionAllOperator(),

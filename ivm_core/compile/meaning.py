@@ -19,6 +19,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Join,
+    Listed,
     Match,
     Node,
     Project,
@@ -59,6 +60,8 @@ class _Meanings:
             return f"scan({node.relation}: {', '.join(sorted(node.fields))})", fields
         if isinstance(node, Constant):
             return node.text, {node.columns[0]: "one"}
+        if isinstance(node, Listed):
+            return f"rows({node.values})", _numbered(node.columns)
         if isinstance(node, Join):
             return self._join(node)
         if isinstance(node, Match):

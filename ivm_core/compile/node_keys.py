@@ -20,6 +20,7 @@ from ivm_core.plan.nodes import (
     Generate,
     Join,
     Kept,
+    Listed,
     Match,
     Negated,
     Node,
@@ -92,6 +93,8 @@ def _own(node: Node) -> list[str]:
     if isinstance(node, Generate):
         outer = "outer" if node.is_outer else ""
         return [outer, texts([node.generator]), str(len(node.names))]
+    if isinstance(node, Listed):
+        return [node.values]
     if isinstance(node, Constant | UnionAll | Distinct | Negated):
         return []
     raise InternalError(f"{node.text} has no key")

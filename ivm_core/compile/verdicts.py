@@ -17,6 +17,7 @@ from ivm_core.plan.nodes import (
     Generate,
     Join,
     Kept,
+    Listed,
     Match,
     Project,
     Scan,
@@ -39,6 +40,7 @@ _LINEAR = "linear: applied to the change"
 _SIMPLE: dict[type[Node], str] = {
     Scan: "gives its change",
     Constant: "never changes",
+    Listed: "never changes",
     Filter: _LINEAR,
     Project: _LINEAR,
     Generate: _LINEAR,
@@ -124,6 +126,8 @@ def label_of(node: Node) -> str:
     if isinstance(node, Kept):
         keys = f" by {', '.join(node.keys)}" if node.keys else ""
         return f"rows that several nodes read{keys}"
+    if isinstance(node, Listed):
+        return f"{len(node.rows):,} rows that are written out"
     return {"UnionAll": "union all", "Constant": "one row"}.get(
         type(node).__name__, type(node).__name__.lower()
     )

@@ -20,6 +20,7 @@ from ivm_core.engine.recursion.declaring import (
     draft_inner,
     same_inner,
 )
+from ivm_core.engine.renaming import with_hidden
 from ivm_core.engine.requiring import refuse_unless
 from ivm_core.engine.sharing import over_shared
 from ivm_core.engine.swapping import Difference, Swap
@@ -45,12 +46,14 @@ def alter_views(
     added: Mapping[str, str] | None = None,
     require: Mapping[str, str] | None = None,
     limits: Limits | None = None,
+    dropped: Sequence[str] = (),
 ) -> dict[str, AlterReport]:
     """Change the definitions of views; None for the text that is stored.
 
     Without `swap` the next definitions are prepared, and tick beside the views from then on.
     `schemas` has columns of recursive views. `added` are new views, which come in the same tick,
     and `require` has what some of them must be. `limits` are for recursions that have none yet.
+    `dropped` are views that go in the same tick; nothing that stays reads them then.
     """
     engine.begin_writing()
     texts = {engine.catalog.view_name(name): sql for name, sql in wanted.items()}
@@ -61,9 +64,12 @@ def alter_views(
         plan.refuse_to_prepare()
     for definition in plan.texts:
         engine.append("text", {"view": definition.body})
+    gone = with_hidden(engine, dropped)
     if not plan.nexts:
+        if gone:
+            engine.append("drop", {"names": gone})
         return plan.reports
-    found = plan.swap() if swap else plan.prepare()
+    found = plan.swap(gone) if swap else plan.prepare()
     plan.drop_other_shadows()
     return plan.reports | found
 
@@ -371,8 +377,8 @@ class _Plan:
             for each in nexts
         }
 
-    def swap(self) -> dict[str, AlterReport]:
-        """Swap all of them in one tick."""
+    def swap(self, gone: Sequence[str] = ()) -> dict[str, AlterReport]:
+        """Swap all of them in one tick, after which some others are gone."""
         engine, states = self._engine, self._history.states
         behind = self._behind()
         if behind:
@@ -380,7 +386,7 @@ class _Plan:
         swapped = self._swapped
         before = {view: replace(states[view]) for view in swapped}
         old = {view: self._history.views[view] for view in swapped}
-        summary = self._tick(hydrate=True, altered=list(self.nexts.values()))
+        summary = self._tick(hydrate=True, altered=list(self.nexts.values()), dropped=gone)
         downstream = set(self._catalog.downstream(self.nexts)) - set(self.nexts)
         found = {}
         for view, definition in swapped.items():

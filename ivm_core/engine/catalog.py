@@ -19,7 +19,7 @@ from ivm_core.compile.program import (
 from ivm_core.compile.stages import SharedNode
 from ivm_core.compile.type_book import TypeBook
 from ivm_core.engine.definitions import SharedDefinition, ViewDefinition
-from ivm_core.frontend.sql import parse_view
+from ivm_core.frontend.sql import parse_view, too_deep
 from ivm_core.frontend.sql_functions import SqlFunction
 from ivm_core.model.errors import (
     DuplicateName,
@@ -477,14 +477,19 @@ class Catalog:
         if recursions is None:
             stored = self._drafts.get(name) or self._history.views.get(name)
             recursions = {} if stored is None else stored.recursions
-        planned = self._planned(
-            name, sql, schemas, analyser, types, functions or {}, asked, recursions
-        )
-        relations = self.relations() | schemas
-        if component:
-            return recursive_program(name, sql, planned, relations, types, component, inner_name)
-        nodes = self._nodes(shared)
-        return view_program(name, sql, planned, relations, types, nodes, inner_name)
+        try:
+            planned = self._planned(
+                name, sql, schemas, analyser, types, functions or {}, asked, recursions
+            )
+            relations = self.relations() | schemas
+            if component:
+                return recursive_program(
+                    name, sql, planned, relations, types, component, inner_name
+                )
+            nodes = self._nodes(shared)
+            return view_program(name, sql, planned, relations, types, nodes, inner_name)
+        except RecursionError as error:
+            raise too_deep(f"view {name}") from error
 
     def compile_shared(self, node: SharedDefinition, analyser: SparkAnalyser | None) -> ViewProgram:
         """The program of a shared node of a query, over other shared nodes."""

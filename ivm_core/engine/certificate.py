@@ -80,7 +80,7 @@ def certificate(
             "hydrated": state.upto == 0,
         }
     return {
-        **{name: intent[name] for name in ("altered", "dedup") if name in intent},
+        **{name: intent[name] for name in ("altered", "dropped", "dedup") if name in intent},
         "logical_time": intent["logical_time"],
         "pins": intent["pins"],
         "batch_id": intent.get("batch_id"),

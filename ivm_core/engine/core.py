@@ -295,6 +295,7 @@ class Engine:
         pins: Mapping[str, dict[str, Any]] | None = None,
         hydrate: bool = False,
         altered: Iterable[ViewDefinition] = (),
+        dropped: Iterable[str] = (),
         dedup: Mapping[str, Any] | None = None,
         number: int | None = None,
         notes: Sequence[str] = (),
@@ -303,7 +304,7 @@ class Engine:
 
         `pull` reads what is new in followed tables, `hydrate` only those that were never read.
         `altered` are next definitions of views, and new views that come with them; all that reads
-        those views is in the step too.
+        those views is in the step too. `dropped` are views that are gone after it.
         `dedup` is given for a tick that is run again: what it took and dropped then.
         `number` is for the first tick of a replay that can't begin with tick 1; `notes` are told
         with the others of the step.
@@ -342,6 +343,7 @@ class Engine:
                 "notes": [*notes, *deduplication.notes],
                 **({"dedup": deduplication.records} if deduplication.records else {}),
                 **({"altered": {name: each.body for name, each in nexts.items()}} if nexts else {}),
+                **({"dropped": list(dropped)} if dropped else {}),
             }
             self._append("intent", tick, intent)
         except BaseException as error:

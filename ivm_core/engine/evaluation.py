@@ -7,6 +7,7 @@ by key; what is large, or reached by no key, runs in the high gear on the traces
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +58,11 @@ class ViewResult:
     costs: dict[str, Cost] = field(default_factory=dict)
     replaces: bool = False
     """Whether `digest` is of all its rows, since none of those before count any more."""
+
+
+_ADVICE = re.compile(
+    r"\s*(?:Use [`'\"]?try_\w+[`'\"]?.*?instead\.|If necessary,? set .*?bypass this error\.?)"
+)
 
 
 class ViewEvaluation:
@@ -284,6 +290,11 @@ class ViewEvaluation:
         last = self.relations.tick - 1
         change = self.relations.change(name, last)
         return self.relations.row_count(name, last) + (change.count if change else 0)
+
+
+def without_advice(said: str) -> str:
+    """What Spark says without the functions and settings that it advises, where nobody has them."""
+    return _ADVICE.sub("", said)
 
 
 def spark_message(error: PySparkException) -> str:

@@ -221,7 +221,7 @@ def _kept(engine: Engine, stage: StageProgram) -> list[KeptTrace]:
 def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     body = stage.stage.body
     if stage.rules is not None:
-        return _of_rules(stage.rules, lowering)
+        return _of_rules(stage.rules, stage.output, lowering)
     if stage.stage.aggregate is None:
         if stage.stage.top is None or isinstance(stage.stage.top, Kept):
             query = lowering.render(body, Form.DELTA)
@@ -235,9 +235,9 @@ def _statements(stage: StageProgram, lowering: Lowering) -> list[str]:
     return [text_of(query, pretty=True) for query in found if query is not None]
 
 
-def _of_rules(rules: Rules, lowering: Lowering) -> list[str]:
+def _of_rules(rules: Rules, schema: Schema, lowering: Lowering) -> list[str]:
     """One iteration's statement for new rows of each relation, and what derives rows again."""
-    made = FixpointStatements(rules, lowering)
+    made = FixpointStatements(rules, lowering, schema)
     names = dict.fromkeys(term.relation for term in rules.terms)
     found = [
         made.derived([term.plan for term in rules.terms if term.relation == name]) for name in names

@@ -163,10 +163,9 @@ class History:
             function = SqlFunction.parse(entry.body)
             self.functions[function.name] = function
         elif entry.kind == "drop":
-            self._forget(entry.body["names"])
-            self._forget_unread()
-            fate = f"it was dropped after tick {entry.tick}; "
-            self.gone |= dict.fromkeys(entry.body["names"], fate)
+            self._drop(entry.tick, entry.body["names"])
+            for source in entry.body.get("sources", ()):
+                self.sources.pop(source, None)
         elif entry.kind == "text":
             view = ViewDefinition.parse(entry.body["view"])
             self.views[view.name] = view
@@ -254,6 +253,11 @@ class History:
             self._provisional.discard(view)
             self.begun.discard(view)
             self.costs.forget(view)
+
+    def _drop(self, tick: int, views: Iterable[str]) -> None:
+        self._forget(views)
+        self._forget_unread()
+        self.gone |= dict.fromkeys(views, f"it was dropped after tick {tick}; ")
 
     def _forget_unread(self) -> None:
         """Shared nodes that no view reads any more, itself or through another node."""
@@ -370,7 +374,7 @@ class History:
         if "altered" in body:
             for altered in body["altered"].values():
                 self._swap(entry.tick, ViewDefinition.parse(altered))
-            self._forget_unread()
+            self._drop(entry.tick, body.get("dropped", ()))
         self.committed_at[entry.tick] = entry.at
         if self.is_whole:
             self.whole_ticks.append(entry.tick)

@@ -27,12 +27,9 @@ def drop_views(engine: Engine, names: Sequence[str], *, cascade: bool) -> tuple[
     With `cascade` the views that read them go too.
     """
     engine.begin_writing()
-    history, catalog = engine.history, engine.catalog
-    views = list(dict.fromkeys(catalog.view_name(name) for name in names))
-    if cascade:
-        views = catalog.downstream(views)
-    views += [name for name, view in history.views.items() if view.shadow_of in views]
-    views += [name for name, view in history.views.items() if view.inside in views]
+    catalog = engine.catalog
+    found = list(dict.fromkeys(catalog.view_name(name) for name in names))
+    views = with_hidden(engine, catalog.downstream(found) if cascade else found)
     readers = [r for view in views for r in catalog.readers(view) if r not in views]
     if readers:
         raise UserError(
@@ -41,8 +38,32 @@ def drop_views(engine: Engine, names: Sequence[str], *, cascade: bool) -> tuple[
             fix="drop the readers in the same call, all that read them with cascade=True, or let "
             "them read something else with flow.alter_view",
         )
-    engine.append("drop", {"names": list(dict.fromkeys(views))})
-    return tuple(dict.fromkeys(views))
+    engine.append("drop", {"names": views})
+    return tuple(views)
+
+
+def with_hidden(engine: Engine, views: Sequence[str]) -> list[str]:
+    """Views, what is prepared beside them, and what is inside of any of these."""
+    stored = engine.history.views
+    found = [*views, *(name for name, view in stored.items() if view.shadow_of in views)]
+    found += [name for name, view in stored.items() if view.inside in found]
+    return list(dict.fromkeys(found))
+
+
+def drop_unread_sources(engine: Engine, names: Sequence[str]) -> None:
+    """Forget sources that were declared for views that never came: nobody reads or feeds them."""
+    engine.begin_writing()
+    history, catalog = engine.history, engine.catalog
+    read = catalog.sources_of(list(history.views))
+    gone = [n for n in names if n in history.sources and n not in read and is_untouched(engine, n)]
+    if gone:
+        engine.append("drop", {"names": [], "sources": gone})
+
+
+def is_untouched(engine: Engine, source: str) -> bool:
+    """Whether no tick has ever had a row of a source."""
+    history = engine.history
+    return not history.source_rows.get(source) and source not in history.first_deletion
 
 
 def rename_view(engine: Engine, old: str, new: str) -> None:

@@ -304,6 +304,7 @@ def replay_tick(shadow: Engine, entry: Entry, rows_of: RowsOf) -> None:
         pull=False,
         views=list(body["views"]),
         altered=[ViewDefinition.parse(each) for each in body.get("altered", {}).values()],
+        dropped=body.get("dropped", ()),
         logical_time=datetime.fromisoformat(body["logical_time"]),
         batch_id=body.get("batch_id"),
         pins=body["pins"],

@@ -24,6 +24,7 @@ from ivm_core.frontend.spelling import column_list, folded, output_name, plan_al
 from ivm_core.frontend.subqueries import Subqueries
 from ivm_core.frontend.subquery_parts import conjuncts, has_subquery, replaced
 from ivm_core.frontend.time_windows import in_time_windows
+from ivm_core.frontend.unions import united
 from ivm_core.frontend.windows import window_calls, windowed
 from ivm_core.model.errors import DuplicateName, SqlError, UnknownName, Unsupported
 from ivm_core.operators.sql import column as column_tree
@@ -32,6 +33,7 @@ from ivm_core.plan.nodes import (
     Constant,
     Distinct,
     Filter,
+    Listed,
     Node,
     Project,
     Scan,
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ivm_core.model.schema import Schema
+
+MANY_ROWS = 8
+"""Rows of VALUES from which on they are one node of the plan, and not a SELECT each."""
 
 
 class Builder:
@@ -94,19 +99,24 @@ class Builder:
     ) -> Node:
         kind = tree.key.upper()
         names = tree.named_selects
-        first = self.query(tree.left, ctes, is_named=is_named, outer=outer)
-        branches = (first, self.query(tree.right, ctes, is_named=False, outer=outer))
+        operands = united(tree) if isinstance(tree, exp.Union) else [tree.left, tree.right]
+        branches = tuple(
+            self.query(each, ctes, is_named=is_named and place == 0, outer=outer)
+            for place, each in enumerate(operands)
+        )
         widths = [len(branch.columns) for branch in branches]
-        if widths[0] != widths[1]:
+        other = next((width for width in widths if width != widths[0]), None)
+        if other is not None:
             raise SqlError(
-                f"{kind} of {widths[0]} columns with {widths[1]} columns",
+                f"{kind} of {widths[0]} columns with {other} columns",
                 where=self.where,
-                fix="give both branches the same number of columns",
+                fix="give all branches the same number of columns",
             )
         is_distinct = bool(tree.args.get("distinct"))
         node: Node
         if not isinstance(tree, exp.Union):
-            node = SetOperation(*branches, kind if is_distinct else f"{kind} ALL")
+            left, right = branches
+            node = SetOperation(left, right, kind if is_distinct else f"{kind} ALL")
         else:
             node = UnionAll(branches)
             node = Distinct(node) if is_distinct else node
@@ -279,9 +289,15 @@ class Builder:
                 )
             trees = [internal(item.unalias()) for item in items]
             values = [scalar_of(tree) for tree in trees]
-            one = with_clocks(Constant(), trees)
-            rows.append(Project(one, tuple(zip(names, values, strict=True))))
-        return rows[0] if len(rows) == 1 else UnionAll(tuple(rows))
+            rows.append((trees, values))
+        literals = all(_is_literal(tree) for trees, _ in rows for tree in trees)
+        if literals and len(rows) >= MANY_ROWS:
+            return Listed(tuple(names), tuple(tuple(values) for _, values in rows))
+        single = [
+            Project(with_clocks(Constant(), trees), tuple(zip(names, values, strict=True)))
+            for trees, values in rows
+        ]
+        return single[0] if len(single) == 1 else UnionAll(tuple(single))
 
     def _refuse_duplicates(self, names: list[str]) -> None:
         seen = [folded(name) for name in names]
@@ -320,6 +336,13 @@ class Builder:
                     reason="no expression of GROUP BY is written like this",
                     rewrite="write the expression in SELECT or HAVING as it stands in GROUP BY",
                 )
+
+
+def _is_literal(tree: exp.Expr) -> bool:
+    """Whether it is a value as it is written, with a sign and a type perhaps."""
+    if isinstance(tree, exp.Paren | exp.Neg | exp.Cast):
+        return _is_literal(tree.this)
+    return isinstance(tree, exp.Literal | exp.Null | exp.Boolean)
 
 
 def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:

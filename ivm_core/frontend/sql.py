@@ -71,6 +71,13 @@ class ParsedView:
     reads: tuple[str, ...]
 
 
+def too_deep(where: str) -> SqlError:
+    """That a text has more levels than can be compiled."""
+    return SqlError(
+        "the SQL is nested too deeply", where=where, fix="split the query into several views"
+    )
+
+
 def parse_statement(sql: str, where: str) -> exp.Expr:
     """One SQL statement as a tree; SqlError with line and column for anything else."""
     try:
@@ -96,11 +103,7 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
             column=None if column is None else max(column - len(word) + 1, 1),
         ) from error
     except RecursionError as error:
-        raise SqlError(
-            "the SQL is nested too deeply",
-            where=where,
-            fix="split the query into several views",
-        ) from error
+        raise too_deep(where) from error
     except SqlglotError as error:
         raise SqlError(
             f"the SQL does not parse: {error}", where=where, fix="write one Spark SQL SELECT"

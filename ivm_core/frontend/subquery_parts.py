@@ -21,12 +21,15 @@ ONE, ROWS = "?one", "?rows"
 
 def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
     """The conditions that are joined by AND."""
-    if tree is None:
-        return []
-    tree = tree.unnest()
-    if isinstance(tree, exp.And):
-        return [*conjuncts(tree.left), *conjuncts(tree.right)]
-    return [tree]
+    found: list[exp.Expr] = []
+    waiting = [] if tree is None else [tree]
+    while waiting:
+        tree = waiting.pop().unnest()
+        if isinstance(tree, exp.And):
+            waiting += [tree.right, tree.left]
+        else:
+            found.append(tree)
+    return found
 
 
 NOT_IN_OF_ROWS_THAT_STAY = "NOT IN (SELECT …) of the side of a join whose rows all stay, in ON"

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ivm_core.model.types import has_float
+from ivm_core.operators.extremes import with_one_zero
 from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import column, named, relation, select, union_all
 from ivm_core.plan.recursion import BAG, MAX, MIN
@@ -32,6 +34,7 @@ from ivm_core.plan.recursion import BAG, MAX, MIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ivm_core.model.schema import Schema
     from ivm_core.operators.operator import Rendering
     from ivm_core.plan.nodes import Node
     from ivm_core.plan.recursion import Rules
@@ -47,9 +50,10 @@ FOUND = "?found"
 class FixpointStatements:
     """The statements of one view of a component."""
 
-    def __init__(self, rules: Rules, rendering: Rendering) -> None:
-        """`rendering` renders the trees of rules."""
+    def __init__(self, rules: Rules, rendering: Rendering, schema: Schema) -> None:
+        """`rendering` renders the trees of rules, of which `schema` are the columns."""
         self.rules = rules
+        self._schema = schema
         self._rendering = rendering
 
     @property
@@ -119,12 +123,26 @@ class FixpointStatements:
                 named(call(this=column(name)), name) if name == rules.value else column(name)
                 for name in rules.columns
             ]
-            grouped = select(outputs, query)
+            grouped = select(outputs, self._with_one_zero(query))
             keys = [column(name) for name in rules.keys]
             # no row, no group: what is derived from nothing is nothing
             some = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
             return grouped.group_by(*keys, copy=False) if keys else grouped.having(some, copy=False)
-        return select([column(name) for name in rules.columns], query).distinct(copy=False)
+        outputs = [column(name) for name in rules.columns]
+        return select(outputs, self._with_one_zero(query)).distinct(copy=False)
+
+    def _with_one_zero(self, query: exp.Query) -> exp.Query:
+        """Rows of which the ones that GROUP BY takes for equal have the same bits.
+
+        Spark does it too, but not where it sees that a statement has only one row.
+        """
+        if not any(has_float(each.type) for each in self._schema):
+            return query
+        outputs = []
+        for name in self.rules.columns:
+            value = with_one_zero(column(name), self._schema.field(name).type)
+            outputs.append(named(value, name))
+        return select(outputs, query)
 
 
 def _same(names: Sequence[str], ours: str, theirs: str) -> exp.Expr:

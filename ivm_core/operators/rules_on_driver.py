@@ -18,12 +18,13 @@ from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import are_flat, stacked
 from ivm_core.operators.row_sets import of_keys
-from ivm_core.operators.scalars_on_driver import is_exact, values_of
+from ivm_core.operators.scalars_on_driver import is_exact, literal_of, values_of
 from ivm_core.operators.sql import equality_sides, is_null_safe
 from ivm_core.plan.nodes import (
     Constant,
     Filter,
     Join,
+    Listed,
     Match,
     Negated,
     Node,
@@ -109,6 +110,8 @@ class _Derivation:
         if isinstance(node, Constant):
             one = [pa.array([True]), *(pa.array([1], pa.int64()) for _ in self._weight)]
             return pa.table(one, names=names)
+        if isinstance(node, Listed):
+            return self._listed(node).rename_columns(names)
         if isinstance(node, Project):
             return self._projected(node, self.rows(node.input))
         if isinstance(node, Filter):
@@ -124,6 +127,14 @@ class _Derivation:
             gone = pc.negate_checked(found.column(WEIGHT))
             return found.set_column(found.column_names.index(WEIGHT), WEIGHT, gone)
         raise OnlySpark
+
+    def _listed(self, node: Listed) -> pa.Table:
+        columns = [
+            pa.chunked_array([pa.array([literal_of(row[place]) for row in node.rows])])
+            for place in range(len(node.names))
+        ]
+        columns += [pa.repeat(pa.scalar(1, pa.int64()), len(node.rows)) for _ in self._weight]
+        return pa.table(columns, names=[*node.names, *self._weight])
 
     def _projected(self, node: Project, rows: pa.Table) -> pa.Table:
         if not node.outputs:

@@ -58,6 +58,22 @@ def values_of(scalar: Scalar, rows: pa.Table) -> pa.ChunkedArray:
     return found
 
 
+def literal_of(scalar: Scalar) -> int | str:
+    """The value of an integer or a text that is written out; `OnlySpark` for anything else."""
+    tree = scalar.tree
+    while isinstance(tree, exp.Paren | exp.Cast):
+        if isinstance(tree, exp.Cast) and tree.to.sql(dialect="spark").upper() not in INTEGERS:
+            raise OnlySpark
+        tree = tree.this
+    sign = -1 if isinstance(tree, exp.Neg) else 1
+    tree = tree.this if isinstance(tree, exp.Neg) else tree
+    if isinstance(tree, exp.Literal) and tree.is_string and sign == 1 and tree is scalar.tree:
+        return str(tree.this)
+    if isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit():
+        return sign * int(tree.this)
+    raise OnlySpark
+
+
 def _value(tree: exp.Expr, rows: pa.Table) -> Values:
     if isinstance(tree, exp.Paren):
         return _value(tree.this, rows)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 DIALECT = "spark"
+MANY_BRANCHES = 64
+"""Branches of a UNION that stand side by side in a text."""
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
@@ -108,9 +110,18 @@ def relation(name: str) -> exp.Table:
 
 def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     """UNION ALL of one or more queries."""
+    return union(queries, distinct=False)
+
+
+def union(queries: Sequence[exp.Query], *, distinct: bool) -> exp.Query:
+    """UNION, or UNION ALL, of one or more queries; very many in halves, so that none is deep."""
+    if len(queries) > MANY_BRANCHES:
+        half = len(queries) // 2
+        parts = [union(queries[:half], distinct=distinct), union(queries[half:], distinct=distinct)]
+        queries = [exp.Subquery(this=each) for each in parts]
     result = queries[0]
     for query in queries[1:]:
-        result = exp.union(result, query, distinct=False, copy=False)
+        result = exp.union(result, query, distinct=distinct, copy=False)
     return result
 
 

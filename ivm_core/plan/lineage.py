@@ -16,6 +16,7 @@ from ivm_core.plan.nodes import (
     Filter,
     Generate,
     Kept,
+    Listed,
     Match,
     Node,
     Project,
@@ -51,7 +52,7 @@ def _origins(node: Node, inputs: list[Origins]) -> Origins:
             return dict.fromkeys(node.columns, frozenset())
         pairs = zip(node.columns, node.fields, strict=True)
         return {column: frozenset({(node.relation, field)}) for column, field in pairs}
-    if isinstance(node, Constant):
+    if isinstance(node, Constant | Listed):
         return dict.fromkeys(node.columns, frozenset())
     if isinstance(node, UnionAll | SetOperation):
         sides = [list(each.values()) for each in inputs]

@@ -109,6 +109,32 @@ class Constant(Node):
 
 
 @dataclass(frozen=True)
+class Listed(Node):
+    """Rows that are written out, as literals."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+
+    def __post_init__(self) -> None:
+        unique(self.names, "list of rows")
+        if not self.rows or any(len(row) != len(self.names) for row in self.rows):
+            raise InternalError(f"rows that don't have the columns {self.names}")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    @cached_property
+    def text(self) -> str:
+        return f"rows({', '.join(self.names)}: {self.values})"
+
+    @cached_property
+    def values(self) -> str:
+        """The rows as text."""
+        return ", ".join(f"({', '.join(each.sql for each in row)})" for row in self.rows)
+
+
+@dataclass(frozen=True)
 class Filter(Node):
     """Rows of the input for which the predicate is true."""
 

@@ -304,6 +304,38 @@ REFUSED = [
         "a better value below makes it worse",
     ),
     (
+        {
+            "a": "SELECT x, MIN(y) AS n FROM (SELECT x, y FROM edge UNION ALL "
+            "SELECT e.y, GREATEST(a.n, e.x) FROM a JOIN edge e ON a.x = e.x) GROUP BY x"
+        },
+        Unsupported,
+        "may be NULL at first",
+    ),
+    (
+        {
+            "a": "SELECT x, MAX(y) AS n FROM (SELECT x, y FROM edge UNION ALL "
+            "SELECT e.y, a.n FROM a JOIN edge e ON a.x = e.x WHERE LEAST(a.n, 9) > 5) GROUP BY x"
+        },
+        Unsupported,
+        "may be NULL at first",
+    ),
+    (
+        {
+            "a": "SELECT x, MIN(y) AS n FROM (SELECT x, y FROM edge UNION ALL SELECT e.y, "
+            "TRY_CAST(a.n AS TINYINT) FROM a JOIN edge e ON a.x = e.x) GROUP BY x"
+        },
+        Unsupported,
+        "it need not get better when the extreme does",
+    ),
+    (
+        {
+            "a": "SELECT x, MIN(y) AS n FROM (SELECT x, CAST(y AS STRING) AS y FROM edge UNION ALL "
+            "SELECT e.y, a.n FROM a JOIN edge e ON a.x = e.x WHERE CAST(a.n AS INT) < 9) GROUP BY x"
+        },
+        Unsupported,
+        "it can become false when the extreme improves",
+    ),
+    (
         {"a": "SELECT x, y FROM edge UNION ALL SELECT p.x, q.y FROM a p JOIN a q ON p.y = q.x"},
         Unsupported,
         "2 reads",
@@ -480,3 +512,49 @@ def test_a_branch_that_recurses_in_a_part_of_a_union(flow: IncrementalFlow) -> N
         assert rows(flow, "there")
         assert flow.check("there").equal
         assert flow.check("hops").equal
+
+
+def test_an_extreme_that_is_null_at_first(flow: IncrementalFlow) -> None:
+    """GREATEST and LEAST pass over a NULL, so they wait for a value."""
+    flow.register_source("s", "n INT, d INT")
+    flow.register_source("e", "a INT, b INT, w INT")
+    branch = "SELECT e.b, {} FROM {view} m JOIN e ON m.n = e.a WHERE m.d IS NOT NULL"
+    views = {
+        "least_most": "SELECT n, MIN(d) AS d FROM (SELECT n, d FROM s UNION ALL "
+        + branch.format("GREATEST(m.d, e.w)", view="least_most")
+        + ") GROUP BY n",
+        "most_least": "SELECT n, MAX(d) AS d FROM (SELECT n, d FROM s UNION ALL "
+        + branch.format("LEAST(m.d, e.w)", view="most_least")
+        + ") GROUP BY n",
+        "least_least": "SELECT n, MIN(d) AS d FROM (SELECT n, d FROM s UNION ALL "
+        "SELECT e.b, LEAST(m.d, e.w) FROM least_least m JOIN e ON m.n = e.a) GROUP BY n",
+    }
+    for name, sql in views.items():
+        flow.register_views({name: sql})
+    flow.tick("e", [(1, 2, 5), (2, 3, 6), (3, 1, None)])
+    for change in ([(1, None)], [(1, 7)], [(1, 3)], [(2, 1)]):
+        flow.tick("s", change)
+        assert [name for name in views if not flow.check(name).equal] == []
+    flow.tick("s", DeltaBatch.deletes([(1, 3)]))
+    assert [name for name in views if not flow.check(name).equal] == []
+    flow.tick("s", DeltaBatch.deletes([(1, 7), (2, 1)]))
+    assert [name for name in views if not flow.check(name).equal] == []
+    assert rows(flow, "least_most") == [(1, None)]
+    assert rows(flow, "least_least") == [(1, 5), (2, 5), (3, 5)]
+
+
+def test_zeros_of_both_signs_are_one_row(flow: IncrementalFlow) -> None:
+    flow.register_source("s", "g DOUBLE, x DOUBLE")
+    flow.register_views(
+        {
+            "both": "SELECT x FROM s UNION SELECT -x FROM both",
+            "least": "SELECT g, MIN(x) AS x FROM (SELECT g, x FROM s UNION ALL "
+            "SELECT -g, x FROM least) GROUP BY g",
+        }
+    )
+    for change in ([(0.0, 0.0)], [(-0.0, -0.0)], [(1.0, -0.0)], [(-1.0, float("nan"))]):
+        flow.tick("s", change)
+        assert [name for name in ("both", "least") if not flow.check(name).equal] == []
+    assert {str(row.x) for row in flow.snapshot("both").collect()} == {"0.0", "nan"}
+    flow.tick("s", DeltaBatch.deletes([(0.0, 0.0), (1.0, -0.0)]))
+    assert [name for name in ("both", "least") if not flow.check(name).equal] == []

@@ -104,7 +104,7 @@ def draft_component(engine: Engine, component: Component) -> None:
             rules[name] = program.rules
         refuse_unless(component.require.get(name, ""), program, engine.catalog.schemas())
     refuse_mixed(rules)
-    refuse_other_uses(rules)
+    refuse_other_uses(rules, engine.catalog.schemas())
 
 
 def _promise(

@@ -164,7 +164,8 @@ class Work:
     def statements(self, view: str) -> FixpointStatements:
         """Renders the rules of a view."""
         types = self.views[view].types
-        return FixpointStatements(self.rules[view], Lowering(self.catalog, types))
+        rendering = Lowering(self.catalog, types)
+        return FixpointStatements(self.rules[view], rendering, self.schemas[view])
 
     def rendered(
         self, view: str, key: Hashable, build: Callable[[FixpointStatements], exp.Query | None]

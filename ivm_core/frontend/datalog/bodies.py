@@ -15,7 +15,7 @@ from ivm_core.frontend.datalog.clauses import (
     shared_variables,
     variables_of,
 )
-from ivm_core.frontend.datalog.functors import FUNCTORS, PREDICATE_TREES, Kind
+from ivm_core.frontend.datalog.functors import FUNCTORS, PREDICATE_TREES, Kind, a_number
 from ivm_core.frontend.datalog.kinds import calls_in, common_kind, kind_of
 from ivm_core.frontend.datalog.syntax import (
     Atom,
@@ -50,7 +50,10 @@ AGGREGATES: dict[str, type[exp.AggFunc]] = {
     "max": exp.Max,
     "mean": exp.Avg,
 }
+CHOOSING = frozenset({"min", "max"})
 VALUE = "value"
+WHOLE_SUM = "whole sum"
+"""Marks a sum of whole numbers, which may be past 64 bits before the last number is added."""
 ZERO_OF_NOTHING = frozenset({"count", "sum"})
 
 
@@ -65,11 +68,13 @@ def literal(value: Constant, kind: Kind) -> exp.Expr:
     return cast(exp.Neg(this=digits) if value.value < 0 else digits, "BIGINT")
 
 
-def aggregate(function: str, value: exp.Expr | None) -> exp.Expr:
-    """The aggregate of a value over a group."""
+def aggregate(function: str, value: exp.Expr | None, kind: Kind) -> exp.Expr:
+    """The aggregate of a value over a group; `kind` is that of the result."""
     if function == "count" or value is None:
         return exp.Count(this=exp.Star())
-    return AGGREGATES[function](this=value)
+    found = AGGREGATES[function](this=value)
+    found.meta[WHOLE_SUM] = function == "sum" and kind is not Kind.FLOAT
+    return found
 
 
 @dataclass
@@ -78,6 +83,8 @@ class Scope:
 
     kinds: Mapping[str, Kind]
     relations: Mapping[str, Relation]
+    guarded: bool = False
+    """Whether conditions that can fail ask for the others first, where Spark moves them freely."""
     aliases: int = 0
 
     def alias(self, letter: str) -> str:
@@ -100,6 +107,8 @@ class Body:
         self._joins: list[tuple[exp.Expr, list[exp.Expr], str]] = []
         self._conditions: list[exp.Expr] = []
         self._risky: list[exp.Expr] = []
+        self._atoms: set[str] = set()
+        self._failing: set[str] = set()
         atoms = [each for each in literals if isinstance(each, Atom)]
         later: list[tuple[exp.Column, Expression, Kind]] = []
         for place, atom in enumerate(atoms):
@@ -116,6 +125,8 @@ class Body:
     def select(self, outputs: Sequence[exp.Expr]) -> exp.Select:
         """SELECT of outputs over all that is joined."""
         conditions = [*self._conditions, *self._risky]
+        if self._of.guarded and self._risky:
+            conditions = [*self._conditions, *self._behind_the_others()]
         if not self._joins:
             query = select(outputs, _unit() if conditions else None)
         else:
@@ -133,6 +144,15 @@ class Body:
                     copy=False,
                 )
         return query.where(*conditions, copy=False) if conditions else query
+
+    def _behind_the_others(self) -> list[exp.Expr]:
+        """Conditions that can fail, each where all that can't fail holds."""
+        sure = [each for _, on, side in self._joins if not side for each in on]
+        sure += [each for each in self._conditions if each.find(exp.Exists) is None]
+        if not sure:
+            return list(self._risky)
+        first = exp.and_(*sure)
+        return [exp.Case().when(first.copy(), each).else_(exp.false()) for each in self._risky]
 
     # --- values ---
 
@@ -153,8 +173,17 @@ class Body:
                 wanted = common or kind_of(each, self._of.kinds) or Kind.NUMBER
                 arguments.append(self._wide(each, wanted))
             first = common or kind_of(part.arguments[0], self._of.kinds) or Kind.NUMBER
+            if part.functor in CHOOSING:
+                self._say_valued(arguments)
             return functor.render(first, *arguments)
         raise InternalError(f"{part} is no value")
+
+    def _say_valued(self, trees: Sequence[exp.Expr]) -> None:
+        """Tell a recursion what is always so here: no column of an atom is NULL."""
+        for found in [each for tree in trees for each in tree.find_all(exp.Column)]:
+            told = exp.Not(this=exp.Is(this=found.copy(), expression=exp.Null()))
+            if found.table in self._atoms and told not in self._conditions:
+                self._conditions.append(told)
 
     def _wide(self, part: Expression, kind: Kind) -> exp.Expr:
         """A value to compute with: whole numbers in 64 bits."""
@@ -172,6 +201,7 @@ class Body:
     def _join(self, atom: Atom, name: str) -> list[tuple[exp.Column, Expression, Kind]]:
         """Join an atom's relation; what has to match an expression is left for later."""
         alias = self._of.alias("t")
+        self._atoms.add(alias)
         on: list[exp.Expr] = []
         later: list[tuple[exp.Column, Expression, Kind]] = []
         for argument, of in zip(atom.arguments, self._of.columns(atom), strict=True):
@@ -218,8 +248,12 @@ class Body:
             if is_new and all(v.name in self._values for v in variables_of(other)):
                 assert isinstance(one, Variable)
                 kind = self._of.kinds[one.name]
-                self._values[one.name] = self.tree(other, kind)
+                value = self.tree(other, kind)
+                is_new = kind is Kind.FLOAT and isinstance(other, Call)
+                self._values[one.name] = a_number(value) if is_new else value
                 self._types[one.name] = self.type_of(other)
+                if self._can_fail(other):
+                    self._failing.add(one.name)
                 return True
         return False
 
@@ -236,7 +270,10 @@ class Body:
             value = inner.tree(part.operand, kind)
             if part.function != "count" and inner.type_of(part.operand) == "INT":
                 value = cast(value, "BIGINT")
-        query = inner.select([*keys, named(aggregate(part.function, value), VALUE)])
+            if kind is Kind.FLOAT and isinstance(part.operand, Call):
+                value = a_number(value)
+        kind = self._of.kinds[part.result.name]
+        query = inner.select([*keys, named(aggregate(part.function, value, kind), VALUE)])
         if shared:
             query = query.group_by(
                 *(
@@ -251,6 +288,8 @@ class Body:
             for number_, name in enumerate(shared)
         ]
         result: exp.Expr = column(VALUE, alias)
+        if part.function in ("sum", "mean") and self._of.kinds[part.result.name] is Kind.FLOAT:
+            result = a_number(result)
         zero = part.function in ZERO_OF_NOTHING
         if zero:
             kind = self._of.kinds[part.result.name]
@@ -288,8 +327,13 @@ class Body:
 
     def _require(self, condition: exp.Expr, *parts: Expression) -> None:
         """A condition; those that can fail come after those that can't."""
-        fails = any(FUNCTORS[call.functor].raises for each in parts for call in calls_in(each))
+        fails = any(self._can_fail(each) for each in parts)
         (self._risky if fails else self._conditions).append(condition)
+
+    def _can_fail(self, part: Expression) -> bool:
+        return any(FUNCTORS[call.functor].raises for call in calls_in(part)) or any(
+            each.name in self._failing for each in variables_of(part)
+        )
 
 
 def _unit() -> exp.Expr:

@@ -26,6 +26,8 @@ SPELLED = {
 }
 NUMBERS = {"INTEGER", "FLOAT", "UNSIGNED", "HEXADECIMAL", "BINARY"}
 OPERATORS = {"PLUS", "MINUS", "TIMES", "OVER", "MODULO", "TO_THE"}
+DIRECTIVE = re.compile(r"\s*\.(\w+)")
+TAKEN = ("decl", "type", "input", "output")
 NOT_FOR_PEOPLE = {"COMMENT", "WHITESPACE"}
 SHOWN = re.compile(r"\w+|[:<>!=]+-?|.", re.DOTALL)
 
@@ -59,6 +61,13 @@ def unexpected(error: UnexpectedInput, text: str) -> DatalogError:
     history = getattr(error, "token_history", None)
     if history and history[-1] is not None and history[-1].type == "AGGREGATE":
         fix += f"; {history[-1]} is a word of the language, and no name"
+    directive = DIRECTIVE.match(text[:at].rpartition("\n")[2] + rest) if rest else None
+    if directive and directive.group(1) not in TAKEN:
+        what = f".{directive.group(1)} is not taken"
+        fix = f"leave it out; taken are {', '.join(f'.{each}' for each in TAKEN)}"
+    elif directive and rest.startswith("("):
+        what = f"options of .{directive.group(1)} are not taken"
+        fix = "name the relation alone: facts are inserted, and results are read, by the program"
     if rest.startswith('"'):
         what, fix = "a text without its end", 'close it with " on the same line'
     elif rest.startswith("/*"):

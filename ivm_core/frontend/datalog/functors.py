@@ -1,8 +1,8 @@
 """Functors and predicates: what values they take, what they give, and how Spark computes them.
 
-Whole numbers are computed in 64 bits. What doesn't fit, a division by zero and a text that is no
-number fail the step. `ord` is refused: the number of a symbol depends on the order in which
-symbols were met.
+Whole numbers are computed in 64 bits. What doesn't fit, a division by zero, a text that is no
+number and a float that is none (NaN) fail the step. `ord` is refused: the number of a symbol
+depends on the order in which symbols were met.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ NUMERIC = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT})
 WHOLE = frozenset({Kind.NUMBER, Kind.UNSIGNED})
 SYMBOL = frozenset({Kind.SYMBOL})
 ANY = frozenset(Kind)
+LONGEST_TEXT = 2_147_483_646
+"""No text of Spark is longer, so places beyond are all the same."""
 REFUSED = {
     "ord": "the number of a symbol depends on the order in which symbols were met",
     "range": "a functor gives one value",
@@ -68,6 +70,13 @@ class Functor:
         return count >= len(self.takes) if self.is_open else count == len(self.takes)
 
 
+def a_number(value: exp.Expr) -> exp.Expr:
+    """A computed float: −0.0 is 0.0, and NaN, which is no fact, ends the step."""
+    message = call("RAISE_ERROR", string("a value is no number (NaN), so it is no fact"))
+    zero = exp.Add(this=_wrapped(value), expression=cast(number(0), "DOUBLE"))
+    return call("NANVL", zero, cast(message, "DOUBLE"))
+
+
 def negative_is_an_error(value: exp.Expr, what: str) -> exp.Expr:
     """The value, or the end of the step where it is negative."""
     message = call("RAISE_ERROR", string(f"{what} below zero is no unsigned number"))
@@ -83,9 +92,19 @@ def _wrapped(value: exp.Expr) -> exp.Expr:
     return value.copy() if isinstance(value, plain) else exp.Paren(this=value.copy())
 
 
+CHAINED: dict[type[exp.Binary], tuple[type[exp.Binary], ...]] = {
+    exp.Add: (exp.Add, exp.Sub),
+    exp.Sub: (exp.Add, exp.Sub),
+    exp.Mul: (exp.Mul,),
+}
+"""Operators that follow each other from left to right without parentheses."""
+
+
 def _operator(node: type[exp.Binary]) -> Callable[..., exp.Expr]:
     def render(kind: Kind, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-        return exp.Paren(this=node(this=_wrapped(left), expression=_wrapped(right)))
+        is_chain = isinstance(left, exp.Paren) and type(left.this) in CHAINED.get(node, ())
+        ours = left.this.copy() if is_chain else _wrapped(left)
+        return exp.Paren(this=node(this=ours, expression=_wrapped(right)))
 
     return render
 
@@ -119,8 +138,10 @@ def _length(kind: Kind, value: exp.Expr) -> exp.Expr:
 
 def _substring(kind: Kind, text: exp.Expr, start: exp.Expr, length: exp.Expr) -> exp.Expr:
     """From 0 on; nothing where start or length is negative, or the text has ended."""
-    first = cast(exp.Add(this=_wrapped(start), expression=number(1)), "INT")
-    part = exp.Anonymous(this="SUBSTR", expressions=[text.copy(), first, cast(length, "INT")])
+    most = number(LONGEST_TEXT)
+    first = cast(exp.Add(this=_at_most(start, most), expression=number(1)), "INT")
+    asked = cast(_at_most(length, most), "INT")
+    part = exp.Anonymous(this="SUBSTR", expressions=[text.copy(), first, asked])
     within = exp.And(
         this=exp.GTE(this=_wrapped(start), expression=number(0)),
         expression=exp.GTE(this=_wrapped(length), expression=number(0)),
@@ -128,8 +149,18 @@ def _substring(kind: Kind, text: exp.Expr, start: exp.Expr, length: exp.Expr) ->
     return exp.Case().when(within, part).else_(string(""))
 
 
+def _at_most(value: exp.Expr, most: exp.Expr) -> exp.Expr:
+    return call("LEAST", value, cast(most, "BIGINT"))
+
+
 def _as(ddl: str) -> Callable[..., exp.Expr]:
     return lambda kind, value: cast(value, ddl)
+
+
+def _as_text(kind: Kind, value: exp.Expr) -> exp.Expr:
+    if kind is Kind.FLOAT:
+        value = exp.Add(this=_wrapped(value), expression=cast(number(0), "DOUBLE"))
+    return cast(value, "STRING")
 
 
 def _as_unsigned(kind: Kind, value: exp.Expr) -> exp.Expr:
@@ -142,7 +173,7 @@ FUNCTORS: dict[str, Functor] = {
     "*": Functor((NUMERIC, NUMERIC), _operator(exp.Mul), same=True, raises=True),
     "/": Functor((NUMERIC, NUMERIC), _over, same=True, raises=True),
     "%": Functor((WHOLE, WHOLE), _operator(exp.Mod), same=True, raises=True),
-    "^": Functor((frozenset({Kind.FLOAT}),) * 2, _named("POWER"), same=True),
+    "^": Functor((frozenset({Kind.FLOAT}),) * 2, _named("POWER"), same=True, raises=True),
     "neg": Functor((frozenset({Kind.NUMBER, Kind.FLOAT}),), _negative, same=True, raises=True),
     "min": Functor((ANY, ANY), _named("LEAST"), same=True, is_open=True),
     "max": Functor((ANY, ANY), _named("GREATEST"), same=True, is_open=True),
@@ -155,7 +186,7 @@ FUNCTORS: dict[str, Functor] = {
     "to_number": Functor((ANY,), _as("BIGINT"), Kind.NUMBER, raises=True),
     "to_unsigned": Functor((ANY,), _as_unsigned, Kind.UNSIGNED, raises=True),
     "to_float": Functor((ANY,), _as("DOUBLE"), Kind.FLOAT, raises=True),
-    "to_string": Functor((ANY,), _as("STRING"), Kind.SYMBOL),
+    "to_string": Functor((ANY,), _as_text, Kind.SYMBOL),
 }
 FUNCTORS |= {
     "itou": FUNCTORS["to_unsigned"],

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 OPERAND_FREE = "count"
 LONGEST_NUMBER = 100
+SHOWN = 200
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 Found = Expression | Formula
 
@@ -47,16 +48,24 @@ def parse_program(text: str) -> Source:
         raise DatalogError(
             f"a program is text, not {type(text).__name__}", fix="give the program's text"
         )
+    reader = _Reader(text)
     try:
         tree = grammar().parse(text)
-        return _Reader(text).source(tree)
+        return reader.source(tree)
     except UnexpectedInput as error:
         raise unexpected(error, text) from error
     except RecursionError as error:
-        raise DatalogError(
-            "the program is nested too deeply",
-            fix="split the rule: give parts of it relations of their own",
-        ) from error
+        raise too_deep(reader.rule) from error
+
+
+def too_deep(rule: str, what: str = "a rule") -> DatalogError:
+    """That a rule has more levels than anybody can read."""
+    shown = rule if len(rule) <= SHOWN else f"{rule[:SHOWN]}…"
+    return DatalogError(
+        f"{what} is nested too deeply",
+        fix="split it: give parts of it relations of their own",
+        rule=shown,
+    )
 
 
 class _Reader:
@@ -65,6 +74,11 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._rule = ""
+
+    @property
+    def rule(self) -> str:
+        """The rule that is read last."""
+        return self._rule
 
     def source(self, tree: Tree[Token]) -> Source:
         """The whole program."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.frontend.datalog.bodies import aggregate, literal
+from ivm_core.frontend.datalog.functors import Kind, a_number
 from ivm_core.frontend.datalog.selects import clause_select
 from ivm_core.frontend.datalog.syntax import Atom, Variable
-from ivm_core.operators.sql import column, named, select, union_all
+from ivm_core.operators.sql import column, named, select, union, union_all
 from ivm_core.operators.sql import relation as table
 from ivm_core.operators.sql_trees import cast, number
 
@@ -42,24 +43,31 @@ def source_names(program: Program) -> dict[str, str]:
 
 
 def relation_query(
-    program: Program, name: str, sources: Mapping[str, str], is_recursive: bool
+    program: Program,
+    name: str,
+    sources: Mapping[str, str],
+    is_recursive: bool,
+    *,
+    guarded: bool = False,
 ) -> exp.Query:
     """What a derived relation is."""
     relation = program.relations[name]
     clauses = program.clauses[name]
-    branches = branches_of(program, name, sources)
+    branches = branches_of(program, name, sources, guarded=guarded)
     places = program.aggregates[name]
     if places:
         return aggregated(relation, places, branches)
     if len(branches) > 1:
-        return _union(branches)
+        return union(branches, distinct=True)
     (branch,) = branches
     if is_recursive or not _keeps_all(clauses[0]):
         branch.set("distinct", exp.Distinct())
     return branch
 
 
-def branches_of(program: Program, name: str, sources: Mapping[str, str]) -> list[exp.Select]:
+def branches_of(
+    program: Program, name: str, sources: Mapping[str, str], *, guarded: bool = False
+) -> list[exp.Select]:
     """A SELECT for each clause of a relation, for all its facts, and for its source."""
     relation = program.relations[name]
     branches = []
@@ -70,7 +78,7 @@ def branches_of(program: Program, name: str, sources: Mapping[str, str]) -> list
     if facts:
         branches.append(_facts(relation, facts))
     branches += [
-        clause_select(each, program.relations)
+        clause_select(each, program.relations, guarded=guarded)
         for each in program.clauses[name]
         if each.constants is None
     ]
@@ -84,9 +92,11 @@ def aggregated(
     keys, outputs = [], []
     for place, each in enumerate(relation.columns):
         if place in places:
-            value = aggregate(places[place], column(each.name))
+            value = aggregate(places[place], column(each.name), each.kind)
             if each.type.ddl == "INT" and places[place] in ("sum", "count"):
                 value = cast(value, "INT")
+            if each.kind is Kind.FLOAT and places[place] in ("sum", "mean"):
+                value = a_number(value)
             outputs.append(named(value, each.name))
         else:
             keys.append(column(each.name))
@@ -96,13 +106,6 @@ def aggregated(
         return query.group_by(*keys, copy=False)
     some = exp.GT(this=exp.Count(this=exp.Star()), expression=number(0))
     return query.having(some, copy=False)
-
-
-def _union(branches: Sequence[exp.Select]) -> exp.Query:
-    result: exp.Query = branches[0]
-    for branch in branches[1:]:
-        result = exp.union(result, branch, distinct=True, copy=False)
-    return result
 
 
 def _facts(relation: Relation, facts: Sequence[CheckedClause]) -> exp.Select:
