@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 class BagDeltas:
     """The change of every view of a component; `TooLarge` where the driver is no place for it."""
 
-    overdeleted = 0
-
     def __init__(self, work: Work, dirty: Iterable[str]) -> None:
         """`dirty` are the relations below that changed."""
         self._work = work

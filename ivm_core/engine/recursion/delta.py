@@ -43,7 +43,6 @@ class Deltas:
         self._before = State(self._terms.regions)
         self._now = State(self._terms.regions, self._changes)
         self._by_key = can_improve(work.rules)
-        self.overdeleted = 0
 
     def run(self) -> dict[str, pa.Table]:
         """The netted change of every view that has one."""
@@ -82,7 +81,6 @@ class Deltas:
                 return {name: rows for name, rows in gone.items() if rows.num_rows}
             for name, rows in new.items():
                 work.ledger.derive(name, rows.num_rows)
-                self.overdeleted += rows.num_rows
                 gone[name] = refuse_many(stacked(gone[name], rows).combine_chunks(), name)
             work.ledger.iterate(OVERDELETE, _some(new))
             found = self._derived(new, self._before, lost=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ivm_core.frontend.datalog.clauses import Absent, Aggregated, Clause
 from ivm_core.frontend.datalog.syntax import Atom, HeadAggregate, Place
+from ivm_core.plan.recursion import components
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,13 +71,13 @@ def strata_of(derived: Sequence[str], clauses: Iterable[Clause]) -> tuple[Stratu
     for need in needs:
         if need.reads in reads:
             reads[need.clause.head.relation][need.reads] = None
-    groups = _components(reads)
+    groups = components(reads)
     place = {name: number for number, group in enumerate(groups) for name in group}
     for need in needs:
         if need.why and place.get(need.reads, -1) == place[need.clause.head.relation]:
             raise _circular(need, reads)
     return tuple(
-        Stratum(tuple(group), len(group) > 1 or group[0] in reads[group[0]]) for group in groups
+        Stratum(group, len(group) > 1 or group[0] in reads[group[0]]) for group in groups
     )
 
 
@@ -116,40 +117,3 @@ def _path(start: str, end: str, reads: Mapping[str, Iterable[str]]) -> tuple[str
                 seen.add(following)
                 ways.append((*way, following))
     return (start, end)
-
-
-def _components(reads: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Strongly connected components, what is read first; in the order declared otherwise."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-    order = {name: number for number, name in enumerate(reads)}
-
-    def visit(root: str) -> None:
-        work: list[tuple[str, Iterator[str]]] = [(root, iter(reads[root]))]
-        index[root] = lowest[root] = len(index)
-        stack.append(root)
-        while work:
-            name, following = work[-1]
-            step = next(following, None)
-            if step is None:
-                work.pop()
-                if work:
-                    above = work[-1][0]
-                    lowest[above] = min(lowest[above], lowest[name])
-                if lowest[name] == index[name]:
-                    cut = stack.index(name)
-                    found.append(sorted(stack[cut:], key=order.__getitem__))
-                    del stack[cut:]
-            elif step not in index:
-                index[step] = lowest[step] = len(index)
-                stack.append(step)
-                work.append((step, iter(reads[step])))
-            elif step in stack:
-                lowest[name] = min(lowest[name], index[step])
-
-    for name in reads:
-        if name not in index:
-            visit(name)
-    return found
