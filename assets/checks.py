@@ -77,7 +77,8 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
         if not any(wanted.values()):
             return
         with told_in_our_words(), flows.read(pipeline, spark.session(pipeline.spark)) as flow:
-            asked = Asked(pipeline, flow, frontier, context.instance, is_complete)
+            repeated = tuple(wanted["determinism"])
+            asked = Asked(pipeline, flow, frontier, context.instance, is_complete, repeated)
             for name, ready in wanted.items():
                 for each in ready:
                     yield _checked(asked, name, each)

@@ -521,6 +521,7 @@ class IncrementalFlow:
         progress: Callable[[int, int], None] | None = None,
         hydrated: bool = False,
         scattered: bool = False,
+        views: Sequence[str] | None = None,
     ) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view.
 
@@ -529,7 +530,8 @@ class IncrementalFlow:
         directory. `progress` is called with each tick and the last one. Others may tick meanwhile.
         `hydrated=True` begins with the rows that views had before `from_tick`, computed from the
         sources, instead of all ticks before. `scattered=True` runs every statement on its rows in
-        another order and in other partitions, which no digest may show.
+        another order and in other partitions, which no digest may show. `views=[…]` is about these
+        and what they read alone: what became of other views and their sources doesn't matter.
         Ticks that are not there are `OutOfRange`, something else in `into` is a `UserError`.
         """
         place = None if into is None else Location(into)
@@ -541,6 +543,7 @@ class IncrementalFlow:
             progress,
             hydrated=hydrated,
             scattered=scattered,
+            views=views,
         )
 
     @_spark_left_alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -174,3 +175,31 @@ def test_a_damaged_view_keeps_no_other_from_being_checked(
     assert not equality.passed
     assert equality.severity == AssetCheckSeverity.ERROR
     assert file.name in (equality.description or "")
+
+
+def test_a_source_that_was_replaced_is_in_the_way_of_nobody_else(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    def run(declaration: str = DECLARATION, **views: str) -> Run:
+        folder = write_pipeline(tmp_path / "till", declaration, {**VIEWS, **views})
+        return Run(definitions_of(load_pipeline(folder), flows), instance)
+
+    def determinism(of: Run, *views: str) -> dict[str, AssetCheckEvaluation]:
+        found = of.only_checks(*((view, "determinism") for view in views))
+        return {view: check for (view, _), check in found.items()}
+
+    assert run().only_ticks().success
+    shutil.rmtree(inboxes["cities"].path)
+    inboxes["cities"].make()
+    inboxes["sales"].append([(3, "cy", Decimal("12.00"))])
+    assert run().only_ticks("totals", "big").success
+    found = determinism(run(), "totals", "big", "places")
+    assert {view for view, check in found.items() if check.passed} == {"totals", "big"}
+    assert "cities was replaced" in (found["places"].description or "")
+
+    # given up for another source, it is nobody's any more
+    towns = DECLARATION + "  towns: customer STRING, city STRING\n"
+    moved = run(towns, places=VIEWS["places"].replace("FROM cities", "FROM towns"))
+    assert moved.only_ticks().success
+    assert moved.only_ticks().success
+    assert all(each.passed for each in determinism(moved, "totals", "big", "places").values())
