@@ -42,6 +42,7 @@ from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.restoring import Restored, restore
 from ivm_core.engine.retention import Retention
 from ivm_core.engine.watching import Watch
+from ivm_core.engine.widening import widen_followed
 from ivm_core.model.errors import (
     ClosedFlow,
     NotIncremental,
@@ -295,6 +296,16 @@ class IncrementalFlow:
         `dedup_entries` are as in `register_source`, from the next tick on; False: none is dropped.
         """
         return alter_source(self._engine, name, schema, dedup, dedup_entries)
+
+    @_spark_left_alone
+    def take_columns(self, name: str) -> None:
+        """Let a followed source have the columns that its table has gained, before a tick does.
+
+        Views over them can be registered then. `DefinitionConflict` as in `alter_source`.
+        """
+        engine = self._engine
+        engine.begin_writing()
+        widen_followed(engine, [engine.catalog.source_name(name)], only_unread=False)
 
     @_spark_left_alone
     def drop_view(self, *names: str, cascade: bool = False) -> tuple[str, ...]:
