@@ -46,7 +46,7 @@ def tideview_definitions(
     flow_of: dict[Path, str] = {}
     problems: dict[str, list[Problem]] = {}
     taken: dict[str, set[str]] = {}
-    for found in (each for given in pipelines for each in _surveyed(given)):
+    for found in (each for given in pipelines for each in _surveyed(given, flows.root)):
         told = problems.setdefault(plain(found.name), [])
         if isinstance(found, Problem):
             told.append(found)
@@ -117,7 +117,7 @@ def _spark() -> LocalSpark:
     return LocalSpark()
 
 
-def _surveyed(given: str | Path | Pipeline) -> Iterable[Pipeline | Problem]:
+def _surveyed(given: str | Path | Pipeline, store: Path) -> Iterable[Pipeline | Problem]:
     if isinstance(given, Pipeline):
         return [given]
     folders = pipeline_folders(given)
@@ -126,13 +126,13 @@ def _surveyed(given: str | Path | Pipeline) -> Iterable[Pipeline | Problem]:
         fix = "make one: tideview new NAME --at FOLDER"
         error = UserError(f"there is no {DECLARATION} here or one folder below", where, fix)
         return [Problem("pipeline", Path(given).absolute().name or "pipelines", where, error)]
-    return map(_survey, folders)
+    return (_survey(folder, store) for folder in folders)
 
 
-def _survey(folder: Path) -> Pipeline | Problem:
+def _survey(folder: Path, store: Path) -> Pipeline | Problem:
     """`survey_pipeline`, with nothing raised whatever a file makes of us."""
     try:
-        return survey_pipeline(folder)
+        return survey_pipeline(folder, store)
     except Exception as error:
         file = str(folder / DECLARATION)
         return Problem("pipeline", folder.absolute().name, file, _in_our_words(error, file))

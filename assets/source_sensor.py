@@ -4,6 +4,8 @@ import json
 
 from dagster import (
     AssetObservation,
+    DagsterInstance,
+    DagsterRun,
     DagsterRunStatus,
     DefaultSensorStatus,
     RunRequest,
@@ -22,6 +24,8 @@ from tideview.assets.names import (
     asset_key,
     source_data_version,
     tick_job,
+    tick_step,
+    view_keys,
 )
 from tideview.assets.outlook import Outlook, lookout
 from tideview.resources.flow_store import FlowStore
@@ -34,6 +38,8 @@ UNDER_WAY = [
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 ]
+LOOKED_AT = 500
+"""Runs under way of the whole instance, the newest of them."""
 
 
 def source_sensor(pipeline: Pipeline) -> SensorDefinition:
@@ -74,11 +80,9 @@ def _asked(
     if not outlook.behind:
         idle = f"every view has seen what is new, as of tick {outlook.tick}"
         return SkipReason(stuck or idle)
-    runs = context.instance.get_runs(
-        RunsFilter(tags={PIPELINE_TAG: pipeline.name}, statuses=UNDER_WAY), limit=1
-    )
-    if runs:
-        return SkipReason(f"run {runs[0].run_id} is under way; what is new waits for it")
+    run = _under_way(pipeline, context.instance)
+    if run is not None:
+        return SkipReason(f"run {run.run_id} is under way; what is new waits for it")
     if stuck:
         context.log.warning(stuck)
     return RunRequest(
@@ -86,6 +90,23 @@ def _asked(
         asset_selection=[asset_key(pipeline, view) for view in outlook.behind],
         tags={PIPELINE_TAG: pipeline.name, NEWS_TAG: outlook.told() or "views that are new"},
     )
+
+
+def _under_way(pipeline: Pipeline, instance: DagsterInstance) -> DagsterRun | None:
+    """A run that ticks the pipeline or keeps it up: of its jobs, by hand, or by a condition."""
+    runs = instance.get_runs(RunsFilter(statuses=UNDER_WAY), limit=LOOKED_AT)
+    return next((run for run in runs if _is_of(pipeline, run, instance)), None)
+
+
+def _is_of(pipeline: Pipeline, run: DagsterRun, instance: DagsterInstance) -> bool:
+    if PIPELINE_TAG in run.tags:
+        return run.tags[PIPELINE_TAG] == pipeline.name
+    if run.asset_selection is not None:
+        return not run.asset_selection.isdisjoint(view_keys(pipeline))
+    if run.execution_plan_snapshot_id is None:
+        return False
+    plan = instance.get_execution_plan_snapshot(run.execution_plan_snapshot_id)
+    return tick_step(pipeline) in plan.step_keys_to_execute
 
 
 def _stuck(outlook: Outlook) -> str:

@@ -28,6 +28,7 @@ from tideview.assets.names import (
     asset_key,
     pool,
     source_data_version,
+    tick_step,
 )
 from tideview.assets.rollout import Rollout, opened_for_a_tick
 from tideview.resources.flow_store import FlowStore
@@ -45,7 +46,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
     """
 
     @multi_asset(
-        name=f"{pipeline.name}_tick",
+        name=tick_step(pipeline),
         specs=[view_spec(pipeline, view) for view in pipeline.views],
         can_subset=True,
         pool=pool(pipeline),

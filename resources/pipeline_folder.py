@@ -30,22 +30,25 @@ __all__ = ["Pipeline", "load_pipeline", "pipeline_folders", "survey_pipeline"]
 DECLARATION = "pipeline.yaml"
 
 
-def load_pipeline(folder: str | Path) -> PipelineSpec:
-    """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file."""
-    pipeline = _read(Path(folder))
+def load_pipeline(folder: str | Path, store: Path | None = None) -> PipelineSpec:
+    """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file.
+
+    Tables whose columns the file leaves to them are looked for in a store, the usual one for None.
+    """
+    pipeline = _read(Path(folder), store)
     for problem in pipeline.problems:
         raise problem.error
     return pipeline
 
 
-def survey_pipeline(folder: str | Path) -> PipelineSpec | Problem:
+def survey_pipeline(folder: str | Path, store: Path | None = None) -> PipelineSpec | Problem:
     """What can be used of a pipeline's folder; the rest is among the pipeline's problems.
 
     A `Problem` instead where there is nothing to use. Never raises an `IvmError`.
     """
     root = Path(folder)
     try:
-        return _read(root)
+        return _read(root, store)
     except IvmError as error:
         return Problem("pipeline", root.absolute().name, str(root / DECLARATION), error)
 
@@ -58,8 +61,8 @@ def pipeline_folders(folder: str | Path) -> list[Path]:
     return sorted(each.parent for each in root.glob(f"*/{DECLARATION}"))
 
 
-def _read(root: Path) -> PipelineSpec:
-    declared = Declaration(root / DECLARATION)
+def _read(root: Path, store: Path | None) -> PipelineSpec:
+    declared = Declaration(root / DECLARATION, store=store)
     pipeline = PipelineSpec(declared.name(), (), (), folder=root, **pipeline_settings(declared))
     problems: list[Problem] = []
     sources: list[SourceSpec] = []
