@@ -27,11 +27,12 @@ def maintenance_job(pipeline: Pipeline) -> JobDefinition:
     )
     def upkeep(context: OpExecutionContext, flows: FlowStore, spark: LocalSpark) -> Output[None]:
         path = flows.flow_path(pipeline)
-        try:
-            read_frontier(path)
-        except NotAFlow:
-            context.log.info("there is no flow yet: nothing to do")
-            return Output(None)
+        with told_in_our_words():
+            try:
+                read_frontier(path)
+            except NotAFlow:
+                context.log.info("there is no flow yet: nothing to do")
+                return Output(None)
         keeps = pipeline.retention
         with told_in_our_words(), IncrementalFlow.open(path, spark.session(pipeline.spark)) as flow:
             flow.set_retention(ticks=keeps.ticks, days=keeps.days)

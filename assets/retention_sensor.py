@@ -50,7 +50,7 @@ def endangered_sources(outlook: Outlook, now: datetime) -> list[str]:
     """Sources with unread versions of which half of their time is over, or all of it."""
     told = []
     for name, news in outlook.news.items():
-        if news.kind == "unreadable" and "gone from the log" in news.why:
+        if news.is_lost:
             told.append(f"{name}: {news.why}")
         left = news.left
         if left is None or now < left.unread_since + SPEAK_UP_AT * left.kept:

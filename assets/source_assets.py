@@ -8,6 +8,7 @@ from dagster import (
     AssetsDefinition,
     BetaWarning,
     DataVersion,
+    Failure,
     MetadataValue,
     ObserveResult,
     multi_observable_source_asset,
@@ -24,13 +25,17 @@ def source_assets(pipeline: Pipeline) -> AssetsDefinition:
     """The sources: observing them reads the newest version from their logs, without Spark.
 
     The sensor reports the same versions by itself. A source that can't be read is told in the
-    run's log, and is not observed. Without sources there is nothing to observe.
+    run's log, and is not observed; a flow that can't be looked at fails the run. Without sources
+    there is nothing to observe.
     """
     if not pipeline.sources:
         return AssetsDefinition(specs=[])
 
     def observe(context: AssetExecutionContext, flows: FlowStore) -> Iterator[ObserveResult]:
         outlook = lookout(pipeline, flows).look()
+        if outlook.problem:
+            told = f"nothing is observed: the flow can't be looked at: {outlook.problem}"
+            raise Failure(description=told, allow_retries=False)
         places = flows.tables(pipeline)
         for name, news in outlook.news.items():
             key = asset_key(pipeline, name)
