@@ -80,7 +80,8 @@ def expectation_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
         context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
     ) -> Iterator[AssetCheckResult]:
         selected = context.selected_asset_check_keys
-        frontier = frontier_of(pipeline, flows)
+        with told_in_our_words():
+            frontier = frontier_of(pipeline, flows)
         ready: dict[str, dict[str, Expectation]] = {}
         for view, wanted in views.items():
             for name, each in wanted.items():
@@ -131,7 +132,7 @@ def validated(
             )
         )
     shown: dict[str, Any] = {"result_format": "SUMMARY", "partial_unexpected_count": SHOWN}
-    if key:
+    if key and not any("." in name for name in key):  # Great Expectations takes it for a path
         shown |= {"result_format": "COMPLETE", "unexpected_index_column_names": list(key)}
     results = batch.validate(suite, result_format=shown).results
     told: list[dict[str, Any]] = [each.to_json_dict() for each in results]

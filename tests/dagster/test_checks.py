@@ -151,6 +151,22 @@ def test_large_views_are_compared_shard_by_shard(
     assert enough.metadata["observed"].value == "2"
 
 
+def test_expectations_of_rows_whose_key_has_a_dot(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    dotted = VIEWS["totals"].replace("customer, SUM", "customer AS `c.name`, SUM")
+    views = {"dotted": FRONT.replace("column: customer", "column: n") + dotted}
+    folder = write_pipeline(tmp_path / "dots", DECLARATION, views)
+    run = Run(definitions_of(load_pipeline(folder), flows), instance)
+    assert run.only_ticks("dotted").success
+    names = ("expect_column_values_to_not_be_null_n", "expect_column_values_to_be_between_total")
+    found = run.only_checks(*(("dotted", name) for name in names))
+    null, between = (found["dotted", name] for name in names)
+    assert null.passed, null.description
+    assert number(between, "unexpected_count") == 1
+    assert "3.0" in str(between.metadata["unexpected_rows"].value)
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_all_shards_have_their_turn_whatever_ticks_there_are(step: int) -> None:
     lately: list[int] = []

@@ -385,6 +385,19 @@ def test_a_followed_tables_own_columns_are_read_from_its_log(tmp_path: Path) -> 
     assert prices.schema.names == ("id", "price")
 
 
+def test_a_date_without_quotes_is_told_as_one(tmp_path: Path) -> None:
+    between = (
+        "{type: expect_column_values_to_be_between, kwargs: {column: n, min_value: 2024-01-01}}"
+    )
+    views = {"all": f"/*---\nexpectations:\n  - {between}\n---*/\nSELECT 1 AS n FROM sales"}
+    folder = write_pipeline(tmp_path / "till", DECLARATION, views)
+    with pytest.raises(UserError, match="the date 2024-01-01 found") as told:
+        load_pipeline(folder)
+    assert "Min Value" not in told.value.what
+    assert told.value.fix == "put it in quotes"
+    assert "line 3, key expectations[0].kwargs.min_value" in told.value.where
+
+
 def test_the_store_that_is_given_has_the_tables_of_the_store(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "given" / "lake"), pa.table({"n": [1]}))
     folder = write_pipeline(
