@@ -6,6 +6,7 @@ Great Expectations takes long to import: that is left to the step that needs it.
 import os
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from dagster import (
@@ -121,9 +122,12 @@ def validated(
         .add_batch_definition_whole_dataframe(view)
         .get_batch({"dataframe": frame})
     )
-    suite = gx.ExpectationSuite(view)
+    suites: list[gx.ExpectationSuite] = []
     for name, each in wanted.items():
-        suite.add_expectation_configuration(
+        nth = sum(_is_alike(each, other) for other in _before(wanted, name))
+        if nth == len(suites):
+            suites.append(gx.ExpectationSuite(f"{view}_{nth}"))
+        suites[nth].add_expectation_configuration(
             ExpectationConfiguration(
                 type=each.type,
                 kwargs=dict(each.kwargs),
@@ -134,9 +138,25 @@ def validated(
     shown: dict[str, Any] = {"result_format": "SUMMARY", "partial_unexpected_count": SHOWN}
     if key and not any("." in name for name in key):  # Great Expectations takes it for a path
         shown |= {"result_format": "COMPLETE", "unexpected_index_column_names": list(key)}
-    results = batch.validate(suite, result_format=shown).results
-    told: list[dict[str, Any]] = [each.to_json_dict() for each in results]
+    told: list[dict[str, Any]] = [
+        each.to_json_dict()
+        for suite in suites
+        for each in batch.validate(suite, result_format=shown).results
+    ]
     return {each["expectation_config"]["meta"]["check"]: each for each in told}
+
+
+def _before(wanted: dict[str, Expectation], name: str) -> Iterator[Expectation]:
+    return (wanted[other] for other in takewhile(lambda other: other != name, wanted))
+
+
+def _is_alike(one: Expectation, other: Expectation) -> bool:
+    """Whether a suite takes one for the other: it keeps one of a type for the same columns."""
+
+    def about(each: Expectation) -> dict[str, Any]:
+        return {key: value for key, value in each.kwargs.items() if key.startswith("column")}
+
+    return one.type == other.type and about(one) == about(other)
 
 
 def _result(

@@ -14,14 +14,17 @@ from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey
 
 from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
 from tests.dagster.running import Run, checks
+from tideview.assets.expectations import validated
 from tideview.assets.names import CHECKS_TAG, COMPLETE
 from tideview.assets.replay_equality import next_shard
 from tideview.resources.pipeline_folder import load_pipeline
+from tideview.resources.pipeline_spec import Expectation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dagster import AssetCheckEvaluation, DagsterInstance
+    from pyspark.sql import SparkSession
 
     from tideview.resources.flow_store import FlowStore
     from tideview.resources.inbox import Inbox
@@ -155,16 +158,31 @@ def test_expectations_of_rows_whose_key_has_a_dot(
     tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
 ) -> None:
     dotted = VIEWS["totals"].replace("customer, SUM", "customer AS `c.name`, SUM")
-    views = {"dotted": FRONT.replace("column: customer", "column: n") + dotted}
+    views = {"dotted": FRONT.replace("column: customer", "column: c.name") + dotted}
     folder = write_pipeline(tmp_path / "dots", DECLARATION, views)
     run = Run(definitions_of(load_pipeline(folder), flows), instance)
     assert run.only_ticks("dotted").success
-    names = ("expect_column_values_to_not_be_null_n", "expect_column_values_to_be_between_total")
+    names = (
+        "expect_column_values_to_not_be_null_c_name",
+        "expect_column_values_to_be_between_total",
+    )
     found = run.only_checks(*(("dotted", name) for name in names))
     null, between = (found["dotted", name] for name in names)
     assert null.passed, null.description
     assert number(between, "unexpected_count") == 1
     assert "3.0" in str(between.metadata["unexpected_rows"].value)
+
+
+def test_two_expectations_of_one_kind_for_one_column(spark: SparkSession) -> None:
+    between = "expect_column_values_to_be_between"
+    low = Expectation(between, {"column": "id", "min_value": 0})
+    high = Expectation(between, {"column": "id", "min_value": 5})
+    found = validated(spark.range(3), "ids", {"low": low, "again": low, "high": high}, None)
+    assert {name: each["success"] for name, each in found.items()} == {
+        "low": True,
+        "again": True,
+        "high": False,
+    }
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
