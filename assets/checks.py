@@ -24,6 +24,7 @@ from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import CHECKS_TAG, COMPLETE, asset_key
 from tideview.assets.replay_equality import replay_equality
 from tideview.assets.verdicts import Asked, frontier_of, not_checked, not_ticked, verdict
+from tideview.assets.way_out import in_dagster
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
@@ -93,6 +94,6 @@ def _checked(asked: Asked, check: str, view: str) -> AssetCheckResult:
     except SparkLost:
         raise
     except CorruptStore as error:
-        return verdict(asked.pipeline, view, check, passed=False, told=str(error))
+        return verdict(asked.pipeline, view, check, passed=False, told=in_dagster(str(error)))
     except IvmError as error:
-        return not_checked(asked.pipeline, view, check, str(error))
+        return not_checked(asked.pipeline, view, check, in_dagster(str(error)))

@@ -38,6 +38,7 @@ UNDER_WAY = [
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 ]
+FIRST_RUN = "inboxes are made by whoever feeds them, or by the first run: materialize the views"
 LOOKED_AT = 500
 """Runs under way of the whole instance, the newest of them."""
 
@@ -76,7 +77,7 @@ def _asked(
 ) -> RunRequest | SkipReason:
     if outlook.problem:
         return SkipReason(f"the flow can't be looked at: {outlook.problem}")
-    stuck = _stuck(outlook)
+    stuck = _stuck(pipeline, outlook)
     if not outlook.behind:
         idle = f"every view has seen what is new, as of tick {outlook.tick}"
         return SkipReason(stuck or idle)
@@ -109,12 +110,16 @@ def _is_of(pipeline: Pipeline, run: DagsterRun, instance: DagsterInstance) -> bo
     return tick_step(pipeline) in plan.step_keys_to_execute
 
 
-def _stuck(outlook: Outlook) -> str:
+def _stuck(pipeline: Pipeline, outlook: Outlook) -> str:
     """Which sources keep which views from going on, and why; empty for none."""
     told = outlook.told("unreadable", "replaced")
     if not outlook.stuck:
         return ""
-    return f"{told}; views that can't go on: {', '.join(outlook.stuck)}"
+    unmade = {source.name for source in pipeline.sources if source.is_inbox} & {
+        name for name, news in outlook.news.items() if news.kind == "unreadable"
+    }
+    first = "" if outlook.tick or not unmade else f"; {FIRST_RUN}"
+    return f"{told}; views that can't go on: {', '.join(outlook.stuck)}{first}"
 
 
 def _observed(

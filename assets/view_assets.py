@@ -31,6 +31,7 @@ from tideview.assets.names import (
     tick_step,
 )
 from tideview.assets.rollout import Rollout, opened_for_a_tick
+from tideview.assets.way_out import in_dagster
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
@@ -89,7 +90,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             context.log.info(str(report))
         context.log.info(str(summary))
         for note in (*rollout.notes, *summary.notes):
-            context.log.warning(note)
+            context.log.warning(in_dagster(note))
 
         versions = frontier.views[selected[0]].versions
         ticked = [view for view in pipeline.views if view.name in summary.views]

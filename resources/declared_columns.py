@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ivm_core import UserError
 from ivm_core.api.table_schema import table_schema
 from ivm_core.model.names import quote
+from ivm_core.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +29,24 @@ def check_columns(source: SourceSpec, place: str, known: Schema) -> bool:
     for column in _differing(source.schema, now):
         raise _unlike(source, place, column, now.find(column.name))
     return False
+
+
+def check_there(source: SourceSpec, place: str) -> None:
+    """`UserError` that says where a source is declared, if its table is not there."""
+    if Location(place).exists("_delta_log"):
+        return
+    where = source.where or f"source {source.name}"
+    if source.is_inbox:
+        raise UserError(
+            f"the inbox of source {source.name} is gone: there is no Delta table at {place}",
+            where,
+            "put it back as it was; a new table is another source: declare it under another name",
+        )
+    raise UserError(
+        f"there is no Delta table at {place}, which source {source.name} follows",
+        where,
+        "correct delta_table, or run again when the table is there",
+    )
 
 
 def _differing(declared: Iterable[Field], there: Schema) -> list[Field]:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from ivm_core import IncrementalFlow
 from ivm_core.api.places import STORE_VARIABLE, default_store, expanded
-from tideview.resources.declared_columns import check_columns
+from tideview.resources.declared_columns import check_columns, check_there
 from tideview.resources.inbox import Inbox
 from tideview.resources.pipeline_spec import Pipeline
 
@@ -59,7 +59,7 @@ class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
     ) -> None:
         """Declare sources in a flow, some or all; inboxes are made on first use.
 
-        `UserError` where a table doesn't have the columns that are declared.
+        `UserError` where a table is gone, or doesn't have the columns that are declared.
         """
         inboxes, tables = self.inboxes(pipeline), self.tables(pipeline)
         for source in pipeline.sources:
@@ -69,6 +69,7 @@ class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
                 inboxes[source.name].make()
             keys = list(source.primary_key)
             place = tables[source.name]
+            check_there(source, place)
             flow.register_source(source.name, delta_table=place, primary_key=keys)
             _, known, _ = flow.source_columns(source.name)
             if not check_columns(source, place, known):

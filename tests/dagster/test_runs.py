@@ -254,10 +254,15 @@ def test_a_changed_view_is_rolled_out_by_its_next_run(
         folder = write_pipeline(tmp_path / "till", declaration, {**VIEWS, **views})
         return Run(definitions_of(load_pipeline(folder), flows), instance)
 
+    stricter = changed(big=f"-- require: incremental\n{VIEWS['big']}")("big", raises=False)
+    assert "put back what the file said of require" in failure(stricter)
     lower = VIEWS["big"].replace("10", "5").replace("customer, total", "customer AS who, total")
     another = {"big": lower, "none": "SELECT who FROM big WHERE total > 6"}
     refused = changed(f"{DECLARATION}changed_views: refuse\n", **another)("big", raises=False)
     assert "view big is declared differently" in failure(refused)
+    assert "say changed_views: alter in pipeline.yaml" in failure(refused)
+    assert "views/big.sql" in failure(refused)
+    assert "flow." not in failure(refused)
 
     result = changed(**another)("totals", "big", "none", "places")
     assert result.success

@@ -38,6 +38,7 @@ def test_missing_tables_are_named_and_survived(
     told = reason(defs, instance)
     assert "sales: unreadable (there is no Delta table" in told
     assert "views that can't go on: totals, big, places" in told
+    assert "made by whoever feeds them, or by the first run: materialize the views" in told
     flows.inboxes(pipeline)["sales"].make()
     asked = request(defs, instance)  # what reads no missing table goes on
     assert asked.asset_selection == [AssetKey(["till", name]) for name in ("totals", "big")]
