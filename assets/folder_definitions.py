@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from dagster import ExecutorDefinition
 
+_CLAIMS: dict[Path, tuple[str, Path]] = {}
+"""By flow the pipeline, and its folder, that a call in this process has made definitions of."""
+
 
 def tideview_definitions(
     *pipelines: str | Path | Pipeline,
@@ -62,6 +65,8 @@ def tideview_definitions(
                 told.append(_problem(found, _in_our_words(error, _file(found))))
                 continue
             flow_of[_flow(found, flows)] = found.name
+            if found.folder is not None:
+                _CLAIMS[_flow(found, flows)] = (found.name, found.folder.resolve())
             sources = {source.name for source in found.sources}
             taken[found.name] = sources | {view.name for view in found.views}
     return Definitions.merge(
@@ -81,12 +86,22 @@ def _loadable(pipeline: Pipeline, flows: FlowStore, shared: Definitions) -> Defi
 def _refuse_shared_flow(pipeline: Pipeline, flows: FlowStore, flow_of: dict[Path, str]) -> None:
     """`UserError` for a pipeline whose flow is that of another: they would undo each other."""
     flow = _flow(pipeline, flows)
-    if flow in flow_of:
+    other = flow_of.get(flow) or _claimed_before(pipeline, flow)
+    if other:
         raise UserError(
-            f"the pipelines {flow_of[flow]} and {pipeline.name} have one store, {flow.parent}",
+            f"the pipelines {other} and {pipeline.name} have one store, {flow.parent}",
             where=_place_of_store(pipeline),
             fix="give each a store of its own, or leave store out",
         )
+
+
+def _claimed_before(pipeline: Pipeline, flow: Path) -> str:
+    """The pipeline of a former call whose flow it is; empty for none that is still there."""
+    name, folder = _CLAIMS.get(flow, ("", None))
+    if folder is None or pipeline.folder is None or name == pipeline.name:
+        return ""
+    is_there = (folder / DECLARATION).is_file() and folder != pipeline.folder.resolve()
+    return name if is_there else ""
 
 
 def _flow(pipeline: Pipeline, flows: FlowStore) -> Path:

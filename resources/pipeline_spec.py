@@ -26,6 +26,7 @@ from ivm_core.engine.requiring import checked_requirement
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.plan.recursion import Limits
+from tideview.resources.freshness_rules import check_freshness
 from tideview.resources.view_declaring import declare_views
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ class Freshness:
     """A deadline instead: at these times the view is no older than `lookback`."""
     lookback: timedelta | None = None
     timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        """Refuse what Dagster would not take."""
+        check_freshness(self)
 
 
 @dataclass(frozen=True)

@@ -372,6 +372,8 @@ def test_time_tables_are_those_of_dagster() -> None:
         "0 0 0 * *",
         "a b c d e",
         "5-1 * * * *",
+        "*/90 * * * *",
+        "0 */24 * * *",
     ):
         assert not is_cron(text), text
 
