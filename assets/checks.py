@@ -23,10 +23,9 @@ from tideview.assets.determinism import determinism
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import CHECKS_TAG, COMPLETE, asset_key
 from tideview.assets.replay_equality import replay_equality
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.assets.verdicts import Asked, frontier_of, not_checked, not_ticked, verdict
 from tideview.assets.way_out import in_dagster
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
 
 DESCRIPTIONS = {
@@ -41,7 +40,7 @@ CHECKS = {
 }
 
 
-def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
+def view_checks(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> list[AssetChecksDefinition]:
     """The checks that the views' policies ask for; none where they ask for none."""
     specs = [
         AssetCheckSpec(
@@ -57,10 +56,14 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
     if not specs:
         return []
 
-    @multi_asset_check(name=f"{pipeline.name}_checks", specs=specs, can_subset=True)
-    def checks(
-        context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
-    ) -> Iterator[AssetCheckResult]:
+    @multi_asset_check(
+        name=f"{pipeline.name}_checks",
+        specs=specs,
+        can_subset=True,
+        required_resource_keys=keys.both,
+    )
+    def checks(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        flows, spark = keys.store(context), keys.session(context)
         with told_in_our_words():
             frontier = frontier_of(pipeline, flows)
         is_complete = context.run.tags.get(CHECKS_TAG) == COMPLETE

@@ -22,9 +22,8 @@ from dagster import (
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.markdown import rows_table
 from tideview.assets.names import asset_key
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.assets.verdicts import frontier_of, not_ticked
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Expectation, Pipeline, ViewSpec
 
 if TYPE_CHECKING:
@@ -55,7 +54,9 @@ def check_names(view: ViewSpec) -> dict[str, Expectation]:
     return found
 
 
-def expectation_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
+def expectation_checks(
+    pipeline: Pipeline, keys: ResourceKeys = USUAL
+) -> list[AssetChecksDefinition]:
     """A check for every expectation of every view; none where there are none."""
     views = {
         view.name: check_names(view)
@@ -76,10 +77,14 @@ def expectation_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
     if not specs:
         return []
 
-    @multi_asset_check(name=f"{pipeline.name}_expectations", specs=specs, can_subset=True)
-    def expectations(
-        context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
-    ) -> Iterator[AssetCheckResult]:
+    @multi_asset_check(
+        name=f"{pipeline.name}_expectations",
+        specs=specs,
+        can_subset=True,
+        required_resource_keys=keys.both,
+    )
+    def expectations(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        flows, spark = keys.store(context), keys.session(context)
         selected = context.selected_asset_check_keys
         with told_in_our_words():
             frontier = frontier_of(pipeline, flows)

@@ -17,6 +17,7 @@ from ivm_core import DuplicateName, IvmError, UserError
 from ivm_core.api.documents import read_document
 from tideview.assets.pipeline_definitions import pipeline_definitions
 from tideview.assets.problems import plain, problem_definitions
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import DECLARATION, pipeline_folders, survey_pipeline
@@ -36,15 +37,18 @@ def tideview_definitions(
     store: str | Path = "",
     spark: LocalSpark | None = None,
     executor: ExecutorDefinition | None = in_process_executor,
+    resource_keys: ResourceKeys = USUAL,
 ) -> Definitions:
     """Assets, checks, jobs, sensors, schedules and resources of pipelines.
 
     A folder stands for itself, or for all pipelines in it. What is wrong with one of them is shown
     in its place; the others go on. `executor=None` leaves the choice to what this is merged with;
     then choose one that runs steps in one process: a process a step starts a Spark a step.
+    `resource_keys` are the names of the resources, for a project that has others of those names.
     """
     flows = _flows(str(store))
-    shared = Definitions(resources={"flows": flows, "spark": spark or _spark()}, executor=executor)
+    resources = {resource_keys.flows: flows, resource_keys.spark: spark or _spark()}
+    shared = Definitions(resources=resources, executor=executor)
     made: dict[str, Definitions] = {}
     flow_of: dict[Path, str] = {}
     problems: dict[str, list[Problem]] = {}
@@ -60,7 +64,7 @@ def tideview_definitions(
             told += found.problems
             try:
                 _refuse_shared_flow(found, flows, flow_of)
-                made[found.name] = _loadable(found, flows, shared)
+                made[found.name] = _loadable(found, flows, shared, resource_keys)
             except Exception as error:  # what Dagster won't take of it, in whatever words
                 told.append(_problem(found, _in_our_words(error, _file(found))))
                 continue
@@ -76,9 +80,11 @@ def tideview_definitions(
     )
 
 
-def _loadable(pipeline: Pipeline, flows: FlowStore, shared: Definitions) -> Definitions:
+def _loadable(
+    pipeline: Pipeline, flows: FlowStore, shared: Definitions, keys: ResourceKeys
+) -> Definitions:
     """The definitions of a pipeline, looked at alone: what is wrong with it is raised here."""
-    made = pipeline_definitions(pipeline, flows)
+    made = pipeline_definitions(pipeline, flows, keys)
     Definitions.validate_loadable(Definitions.merge(made, shared))
     return made
 

@@ -31,8 +31,8 @@ from ivm_core.engine.replaying import Replay
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.markdown import rows_table
 from tideview.assets.names import REPAIR, REPLAY_TAG, asset_key, replay_key
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
 
 SAME_DIGESTS = "same_digests"
@@ -53,7 +53,9 @@ class ReplayConfig(Config):
     to_tick: int = Field(default=0, description="The last tick, instead of the days; 0: days.")
 
 
-def replay_asset(pipeline: Pipeline, flows: FlowStore | None = None) -> AssetsDefinition:
+def replay_asset(
+    pipeline: Pipeline, flows: FlowStore | None = None, keys: ResourceKeys = USUAL
+) -> AssetsDefinition:
     """The asset; its first day is the one on which the flow in a store was made."""
     key = replay_key(pipeline)
     first = first_day(pipeline, flows or FlowStore())
@@ -76,13 +78,12 @@ def replay_asset(pipeline: Pipeline, flows: FlowStore | None = None) -> AssetsDe
         ],
         partitions_def=DailyPartitionsDefinition(first.isoformat(), end_offset=1),
         backfill_policy=BackfillPolicy.single_run(),
+        required_resource_keys=keys.both,
     )
     def replay(
-        context: AssetExecutionContext,
-        config: ReplayConfig,
-        flows: FlowStore,
-        spark: LocalSpark,
+        context: AssetExecutionContext, config: ReplayConfig
     ) -> Iterator[MaterializeResult[None]]:
+        flows, spark = keys.store(context), keys.session(context)
         with told_in_our_words():
             days = _days(pipeline, flows)
             wanted = _ticks(context, config, days)

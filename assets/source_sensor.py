@@ -28,7 +28,7 @@ from tideview.assets.names import (
     view_keys,
 )
 from tideview.assets.outlook import Outlook, lookout
-from tideview.resources.flow_store import FlowStore
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.pipeline_spec import Pipeline
 
 UNDER_WAY = [
@@ -43,7 +43,7 @@ LOOKED_AT = 500
 """Runs under way of the whole instance, the newest of them."""
 
 
-def source_sensor(pipeline: Pipeline) -> SensorDefinition:
+def source_sensor(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> SensorDefinition:
     """A sensor that asks for a run of the views that lack something their sources have.
 
     It waits while a run is under way, so that a burst of changes becomes one tick, and says why it
@@ -60,9 +60,10 @@ def source_sensor(pipeline: Pipeline) -> SensorDefinition:
         default_status=(
             DefaultSensorStatus.RUNNING if pipeline.sensor.running else DefaultSensorStatus.STOPPED
         ),
+        required_resource_keys={keys.flows},
     )
-    def sources(context: SensorEvaluationContext, flows: FlowStore) -> SensorResult:
-        outlook = lookout(pipeline, flows).look()
+    def sources(context: SensorEvaluationContext) -> SensorResult:
+        outlook = lookout(pipeline, keys.store(context)).look()
         observed, cursor = _observed(pipeline, outlook, context.cursor)
         asked = _asked(pipeline, outlook, context)
         if isinstance(asked, RunRequest):

@@ -22,6 +22,7 @@ from tideview.resources.pipeline_spec import Expectation, Freshness, Pipeline, S
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tideview.assets.resource_keys import ResourceKeys
     from tideview.resources.flow_store import FlowStore
 
 HOUR = timedelta(hours=1)
@@ -238,8 +239,8 @@ def test_what_dagster_refuses_only_when_it_resolves(
     def again() -> AssetCheckResult:
         return AssetCheckResult(passed=True)
 
-    def with_a_check_twice(pipeline: Pipeline, flows: FlowStore) -> Definitions:
-        made = ours(pipeline, flows)
+    def with_a_check_twice(pipeline: Pipeline, flows: FlowStore, keys: ResourceKeys) -> Definitions:
+        made = ours(pipeline, flows, keys)
         twice = Definitions(asset_checks=[again])
         return Definitions.merge(made, twice) if pipeline.name == "till" else made
 
