@@ -59,7 +59,7 @@ def _unlike(source: SourceSpec, place: str, declared: Field, there: Field | None
     what = f"source {source.name} declares {name} {wanted}"
     where = f"{source.where or f'source {source.name}'}; its table is {place}"
     if there is None:
-        add = f"ALTER TABLE delta.`{place}` ADD COLUMNS ({quote(name)} {wanted})"
+        add = f"ALTER TABLE delta.{quote(place)} ADD COLUMNS ({quote(name)} {wanted})"
         return UserError(
             f"{what}, and its table has no such column",
             where,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_BACKTRACE = re.compile(r"\n\s*0: ")
 
 
 def said(error: BaseException) -> str:
-    """The first line, without colours: what follows is where in Rust it happened."""
-    lines = _COLOURS.sub("", str(error)).strip().splitlines()
-    return lines[0].rstrip() if lines else type(error).__name__
+    """The error and its causes, without colours, and without where in Rust it happened."""
+    text = _COLOURS.sub("", str(error))
+    return _BACKTRACE.split(text, maxsplit=1)[0].rstrip() or type(error).__name__
