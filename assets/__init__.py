@@ -6,5 +6,6 @@ component.
 
 from tideview.assets.component import TideviewPipelines
 from tideview.assets.folder_definitions import tideview_definitions
+from tideview.assets.resource_keys import ResourceKeys
 
-__all__ = ["TideviewPipelines", "tideview_definitions"]
+__all__ = ["ResourceKeys", "TideviewPipelines", "tideview_definitions"]

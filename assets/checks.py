@@ -23,9 +23,9 @@ from tideview.assets.determinism import determinism
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import CHECKS_TAG, COMPLETE, asset_key
 from tideview.assets.replay_equality import replay_equality
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.assets.verdicts import Asked, frontier_of, not_checked, not_ticked, verdict
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
+from tideview.assets.way_out import in_dagster
 from tideview.resources.pipeline_spec import Pipeline
 
 DESCRIPTIONS = {
@@ -40,7 +40,7 @@ CHECKS = {
 }
 
 
-def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
+def view_checks(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> list[AssetChecksDefinition]:
     """The checks that the views' policies ask for; none where they ask for none."""
     specs = [
         AssetCheckSpec(
@@ -56,10 +56,14 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
     if not specs:
         return []
 
-    @multi_asset_check(name=f"{pipeline.name}_checks", specs=specs, can_subset=True)
-    def checks(
-        context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
-    ) -> Iterator[AssetCheckResult]:
+    @multi_asset_check(
+        name=f"{pipeline.name}_checks",
+        specs=specs,
+        can_subset=True,
+        required_resource_keys=keys.both,
+    )
+    def checks(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        flows, spark = keys.store(context), keys.session(context)
         with told_in_our_words():
             frontier = frontier_of(pipeline, flows)
         is_complete = context.run.tags.get(CHECKS_TAG) == COMPLETE
@@ -77,7 +81,8 @@ def view_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
         if not any(wanted.values()):
             return
         with told_in_our_words(), flows.read(pipeline, spark.session(pipeline.spark)) as flow:
-            asked = Asked(pipeline, flow, frontier, context.instance, is_complete)
+            repeated = tuple(wanted["determinism"])
+            asked = Asked(pipeline, flow, frontier, context.instance, is_complete, repeated)
             for name, ready in wanted.items():
                 for each in ready:
                     yield _checked(asked, name, each)
@@ -92,6 +97,6 @@ def _checked(asked: Asked, check: str, view: str) -> AssetCheckResult:
     except SparkLost:
         raise
     except CorruptStore as error:
-        return verdict(asked.pipeline, view, check, passed=False, told=str(error))
+        return verdict(asked.pipeline, view, check, passed=False, told=in_dagster(str(error)))
     except IvmError as error:
-        return not_checked(asked.pipeline, view, check, str(error))
+        return not_checked(asked.pipeline, view, check, in_dagster(str(error)))

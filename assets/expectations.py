@@ -6,6 +6,7 @@ Great Expectations takes long to import: that is left to the step that needs it.
 import os
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from dagster import (
@@ -21,9 +22,8 @@ from dagster import (
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.markdown import rows_table
 from tideview.assets.names import asset_key
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.assets.verdicts import frontier_of, not_ticked
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Expectation, Pipeline, ViewSpec
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def check_names(view: ViewSpec) -> dict[str, Expectation]:
     return found
 
 
-def expectation_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
+def expectation_checks(
+    pipeline: Pipeline, keys: ResourceKeys = USUAL
+) -> list[AssetChecksDefinition]:
     """A check for every expectation of every view; none where there are none."""
     views = {
         view.name: check_names(view)
@@ -75,12 +77,17 @@ def expectation_checks(pipeline: Pipeline) -> list[AssetChecksDefinition]:
     if not specs:
         return []
 
-    @multi_asset_check(name=f"{pipeline.name}_expectations", specs=specs, can_subset=True)
-    def expectations(
-        context: AssetCheckExecutionContext, flows: FlowStore, spark: LocalSpark
-    ) -> Iterator[AssetCheckResult]:
+    @multi_asset_check(
+        name=f"{pipeline.name}_expectations",
+        specs=specs,
+        can_subset=True,
+        required_resource_keys=keys.both,
+    )
+    def expectations(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        flows, spark = keys.store(context), keys.session(context)
         selected = context.selected_asset_check_keys
-        frontier = frontier_of(pipeline, flows)
+        with told_in_our_words():
+            frontier = frontier_of(pipeline, flows)
         ready: dict[str, dict[str, Expectation]] = {}
         for view, wanted in views.items():
             for name, each in wanted.items():
@@ -120,9 +127,12 @@ def validated(
         .add_batch_definition_whole_dataframe(view)
         .get_batch({"dataframe": frame})
     )
-    suite = gx.ExpectationSuite(view)
+    suites: list[gx.ExpectationSuite] = []
     for name, each in wanted.items():
-        suite.add_expectation_configuration(
+        nth = sum(_is_alike(each, other) for other in _before(wanted, name))
+        if nth == len(suites):
+            suites.append(gx.ExpectationSuite(f"{view}_{nth}"))
+        suites[nth].add_expectation_configuration(
             ExpectationConfiguration(
                 type=each.type,
                 kwargs=dict(each.kwargs),
@@ -131,11 +141,27 @@ def validated(
             )
         )
     shown: dict[str, Any] = {"result_format": "SUMMARY", "partial_unexpected_count": SHOWN}
-    if key:
+    if key and not any("." in name for name in key):  # Great Expectations takes it for a path
         shown |= {"result_format": "COMPLETE", "unexpected_index_column_names": list(key)}
-    results = batch.validate(suite, result_format=shown).results
-    told: list[dict[str, Any]] = [each.to_json_dict() for each in results]
+    told: list[dict[str, Any]] = [
+        each.to_json_dict()
+        for suite in suites
+        for each in batch.validate(suite, result_format=shown).results
+    ]
     return {each["expectation_config"]["meta"]["check"]: each for each in told}
+
+
+def _before(wanted: dict[str, Expectation], name: str) -> Iterator[Expectation]:
+    return (wanted[other] for other in takewhile(lambda other: other != name, wanted))
+
+
+def _is_alike(one: Expectation, other: Expectation) -> bool:
+    """Whether a suite takes one for the other: it keeps one of a type for the same columns."""
+
+    def about(each: Expectation) -> dict[str, Any]:
+        return {key: value for key, value in each.kwargs.items() if key.startswith("column")}
+
+    return one.type == other.type and about(one) == about(other)
 
 
 def _result(

@@ -17,6 +17,7 @@ from ivm_core import DuplicateName, IvmError, UserError
 from ivm_core.api.documents import read_document
 from tideview.assets.pipeline_definitions import pipeline_definitions
 from tideview.assets.problems import plain, problem_definitions
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_folder import DECLARATION, pipeline_folders, survey_pipeline
@@ -27,26 +28,32 @@ if TYPE_CHECKING:
 
     from dagster import ExecutorDefinition
 
+_CLAIMS: dict[Path, tuple[str, Path]] = {}
+"""By flow the pipeline, and its folder, that a call in this process has made definitions of."""
+
 
 def tideview_definitions(
     *pipelines: str | Path | Pipeline,
     store: str | Path = "",
     spark: LocalSpark | None = None,
     executor: ExecutorDefinition | None = in_process_executor,
+    resource_keys: ResourceKeys = USUAL,
 ) -> Definitions:
     """Assets, checks, jobs, sensors, schedules and resources of pipelines.
 
     A folder stands for itself, or for all pipelines in it. What is wrong with one of them is shown
     in its place; the others go on. `executor=None` leaves the choice to what this is merged with;
     then choose one that runs steps in one process: a process a step starts a Spark a step.
+    `resource_keys` are the names of the resources, for a project that has others of those names.
     """
     flows = _flows(str(store))
-    shared = Definitions(resources={"flows": flows, "spark": spark or _spark()}, executor=executor)
+    resources = {resource_keys.flows: flows, resource_keys.spark: spark or _spark()}
+    shared = Definitions(resources=resources, executor=executor)
     made: dict[str, Definitions] = {}
     flow_of: dict[Path, str] = {}
     problems: dict[str, list[Problem]] = {}
     taken: dict[str, set[str]] = {}
-    for found in (each for given in pipelines for each in _surveyed(given)):
+    for found in (each for given in pipelines for each in _surveyed(given, flows.root)):
         told = problems.setdefault(plain(found.name), [])
         if isinstance(found, Problem):
             told.append(found)
@@ -57,11 +64,13 @@ def tideview_definitions(
             told += found.problems
             try:
                 _refuse_shared_flow(found, flows, flow_of)
-                made[found.name] = _loadable(found, flows, shared)
+                made[found.name] = _loadable(found, flows, shared, resource_keys)
             except Exception as error:  # what Dagster won't take of it, in whatever words
                 told.append(_problem(found, _in_our_words(error, _file(found))))
                 continue
             flow_of[_flow(found, flows)] = found.name
+            if found.folder is not None:
+                _CLAIMS[_flow(found, flows)] = (found.name, found.folder.resolve())
             sources = {source.name for source in found.sources}
             taken[found.name] = sources | {view.name for view in found.views}
     return Definitions.merge(
@@ -71,9 +80,11 @@ def tideview_definitions(
     )
 
 
-def _loadable(pipeline: Pipeline, flows: FlowStore, shared: Definitions) -> Definitions:
+def _loadable(
+    pipeline: Pipeline, flows: FlowStore, shared: Definitions, keys: ResourceKeys
+) -> Definitions:
     """The definitions of a pipeline, looked at alone: what is wrong with it is raised here."""
-    made = pipeline_definitions(pipeline, flows)
+    made = pipeline_definitions(pipeline, flows, keys)
     Definitions.validate_loadable(Definitions.merge(made, shared))
     return made
 
@@ -81,12 +92,22 @@ def _loadable(pipeline: Pipeline, flows: FlowStore, shared: Definitions) -> Defi
 def _refuse_shared_flow(pipeline: Pipeline, flows: FlowStore, flow_of: dict[Path, str]) -> None:
     """`UserError` for a pipeline whose flow is that of another: they would undo each other."""
     flow = _flow(pipeline, flows)
-    if flow in flow_of:
+    other = flow_of.get(flow) or _claimed_before(pipeline, flow)
+    if other:
         raise UserError(
-            f"the pipelines {flow_of[flow]} and {pipeline.name} have one store, {flow.parent}",
+            f"the pipelines {other} and {pipeline.name} have one store, {flow.parent}",
             where=_place_of_store(pipeline),
             fix="give each a store of its own, or leave store out",
         )
+
+
+def _claimed_before(pipeline: Pipeline, flow: Path) -> str:
+    """The pipeline of a former call whose flow it is; empty for none that is still there."""
+    name, folder = _CLAIMS.get(flow, ("", None))
+    if folder is None or pipeline.folder is None or name == pipeline.name:
+        return ""
+    is_there = (folder / DECLARATION).is_file() and folder != pipeline.folder.resolve()
+    return name if is_there else ""
 
 
 def _flow(pipeline: Pipeline, flows: FlowStore) -> Path:
@@ -117,7 +138,7 @@ def _spark() -> LocalSpark:
     return LocalSpark()
 
 
-def _surveyed(given: str | Path | Pipeline) -> Iterable[Pipeline | Problem]:
+def _surveyed(given: str | Path | Pipeline, store: Path) -> Iterable[Pipeline | Problem]:
     if isinstance(given, Pipeline):
         return [given]
     folders = pipeline_folders(given)
@@ -126,13 +147,13 @@ def _surveyed(given: str | Path | Pipeline) -> Iterable[Pipeline | Problem]:
         fix = "make one: tideview new NAME --at FOLDER"
         error = UserError(f"there is no {DECLARATION} here or one folder below", where, fix)
         return [Problem("pipeline", Path(given).absolute().name or "pipelines", where, error)]
-    return map(_survey, folders)
+    return (_survey(folder, store) for folder in folders)
 
 
-def _survey(folder: Path) -> Pipeline | Problem:
+def _survey(folder: Path, store: Path) -> Pipeline | Problem:
     """`survey_pipeline`, with nothing raised whatever a file makes of us."""
     try:
-        return survey_pipeline(folder)
+        return survey_pipeline(folder, store)
     except Exception as error:
         file = str(folder / DECLARATION)
         return Problem("pipeline", folder.absolute().name, file, _in_our_words(error, file))

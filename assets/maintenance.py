@@ -6,14 +6,13 @@ from ivm_core import IncrementalFlow, NotAFlow
 from ivm_core.api.frontier import read_frontier
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.names import PIPELINE_TAG, pool
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.pipeline_spec import Pipeline
 
 CHECKPOINTS = "checkpoints"
 
 
-def maintenance_job(pipeline: Pipeline) -> JobDefinition:
+def maintenance_job(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> JobDefinition:
     """A job that folds what the retention lets go of, and stores what is new in a checkpoint.
 
     The checkpoint is beside the flow; `tideview checkpoint` makes one wherever it is to be.
@@ -24,14 +23,17 @@ def maintenance_job(pipeline: Pipeline) -> JobDefinition:
         pool=pool(pipeline),
         out=Out(dagster_type=type(None)),
         description="Retention, compaction, checkpoint.",
+        required_resource_keys=keys.both,
     )
-    def upkeep(context: OpExecutionContext, flows: FlowStore, spark: LocalSpark) -> Output[None]:
+    def upkeep(context: OpExecutionContext) -> Output[None]:
+        flows, spark = keys.store(context), keys.session(context)
         path = flows.flow_path(pipeline)
-        try:
-            read_frontier(path)
-        except NotAFlow:
-            context.log.info("there is no flow yet: nothing to do")
-            return Output(None)
+        with told_in_our_words():
+            try:
+                read_frontier(path)
+            except NotAFlow:
+                context.log.info("there is no flow yet: nothing to do")
+                return Output(None)
         keeps = pipeline.retention
         with told_in_our_words(), IncrementalFlow.open(path, spark.session(pipeline.spark)) as flow:
             flow.set_retention(ticks=keeps.ticks, days=keeps.days)

@@ -48,6 +48,11 @@ def pool(pipeline: Pipeline) -> str:
     return f"tideview_{pipeline.name}"
 
 
+def tick_step(pipeline: Pipeline) -> str:
+    """The step that ticks views, in whatever job."""
+    return f"{pipeline.name}_tick"
+
+
 def tick_job(pipeline: Pipeline) -> str:
     """The job that ticks all views."""
     return f"{pipeline.name}_job"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ivm_core import IvmError, NotAFlow
+from ivm_core import HistoryLost, IvmError, NotAFlow
 from ivm_core.api.frontier import Frontier, FrontierReader, HistoryLeft, SourceTable, SourceVersion
 from tideview.assets.patience import Patience
 
@@ -45,6 +45,8 @@ class News:
     newest: SourceVersion | None = None
     since: SourceVersion | None = None
     why: str = ""
+    is_lost: bool = False
+    """Whether it is unreadable because versions that nobody has read are gone."""
     left: HistoryLeft | None = None
     """What nobody has read yet, and how long it is sure to stay."""
 
@@ -119,7 +121,8 @@ class Lookout:
                 {name: self._question(name, found) for name in self._tables}
             )
         for name, answer in answers.items():
-            unreadable = News("unreadable", why=_words(answer))
+            is_lost = isinstance(answer, HistoryLost)
+            unreadable = News("unreadable", why=_words(answer), is_lost=is_lost)
             outlook.news[name] = answer if isinstance(answer, News) else unreadable
         self._judge(outlook, found)
         return outlook
@@ -146,9 +149,9 @@ class Lookout:
             change = table.change(oldest, newest)
             left = table.history_left(oldest.version)
             if change.stopped_by and change.until == oldest.version:
-                return News("replaced", newest, oldest, change.stopped_by, left)
+                return News("replaced", newest, oldest, change.stopped_by, left=left)
             return News(
-                KINDS.get(change.kind, change.kind), newest, oldest, change.stopped_by, left
+                KINDS.get(change.kind, change.kind), newest, oldest, change.stopped_by, left=left
             )
 
         return ask

@@ -25,14 +25,14 @@ from dagster import (
 )
 from pydantic import Field
 
-from ivm_core import IncrementalFlow, NotAFlow
+from ivm_core import IncrementalFlow, NotAFlow, OutOfRange
 from ivm_core.api.frontier import FrontierReader, made_on
 from ivm_core.engine.replaying import Replay
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.markdown import rows_table
 from tideview.assets.names import REPAIR, REPLAY_TAG, asset_key, replay_key
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
 from tideview.resources.pipeline_spec import Pipeline
 
 SAME_DIGESTS = "same_digests"
@@ -53,7 +53,9 @@ class ReplayConfig(Config):
     to_tick: int = Field(default=0, description="The last tick, instead of the days; 0: days.")
 
 
-def replay_asset(pipeline: Pipeline, flows: FlowStore | None = None) -> AssetsDefinition:
+def replay_asset(
+    pipeline: Pipeline, flows: FlowStore | None = None, keys: ResourceKeys = USUAL
+) -> AssetsDefinition:
     """The asset; its first day is the one on which the flow in a store was made."""
     key = replay_key(pipeline)
     first = first_day(pipeline, flows or FlowStore())
@@ -76,15 +78,15 @@ def replay_asset(pipeline: Pipeline, flows: FlowStore | None = None) -> AssetsDe
         ],
         partitions_def=DailyPartitionsDefinition(first.isoformat(), end_offset=1),
         backfill_policy=BackfillPolicy.single_run(),
+        required_resource_keys=keys.both,
     )
     def replay(
-        context: AssetExecutionContext,
-        config: ReplayConfig,
-        flows: FlowStore,
-        spark: LocalSpark,
+        context: AssetExecutionContext, config: ReplayConfig
     ) -> Iterator[MaterializeResult[None]]:
-        days = _days(pipeline, flows)
-        wanted = _ticks(context, config, days)
+        flows, spark = keys.store(context), keys.session(context)
+        with told_in_our_words():
+            days = _days(pipeline, flows)
+            wanted = _ticks(context, config, days)
 
         def progress(tick: int, last: int) -> None:
             context.log.info(f"tick {tick}, up to {last}")
@@ -138,13 +140,23 @@ def _days(pipeline: Pipeline, flows: FlowStore) -> dict[int, date]:
 def _ticks(
     context: AssetExecutionContext, config: ReplayConfig, days: dict[int, date]
 ) -> list[int]:
-    """The ticks that are asked for, by number or by day, in order."""
+    """The ticks that are asked for, by number or by day, in order.
+
+    Numbers that aren't there are `OutOfRange`.
+    """
     if config.from_tick or config.to_tick:
-        last = config.to_tick or max(days, default=0)
-        return [tick for tick in sorted(days) if config.from_tick <= tick <= last]
+        newest = max(days, default=0)
+        first, last = config.from_tick or 1, config.to_tick or newest
+        if not 1 <= first <= last <= newest:
+            raise OutOfRange(
+                f"ticks {first} to {last} are not all in this flow",
+                where="the run's config, from_tick and to_tick",
+                fix=f"give ticks from 1 to {newest}" if newest else "materialize the views first",
+            )
+        return [tick for tick in sorted(days) if first <= tick <= last]
     asked = context.partition_key_range
-    first, last_day = date.fromisoformat(asked.start), date.fromisoformat(asked.end)
-    return [tick for tick, day in sorted(days.items()) if first <= day <= last_day]
+    since, until = date.fromisoformat(asked.start), date.fromisoformat(asked.end)
+    return [tick for tick, day in sorted(days.items()) if since <= day <= until]
 
 
 def _tell_days(context: AssetExecutionContext, days: dict[int, date], found: Replay) -> None:

@@ -12,7 +12,7 @@ from dagster import (
 
 from ivm_core import HistoryLost
 from tideview.assets.outlook import Outlook, lookout
-from tideview.resources.flow_store import FlowStore
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.pipeline_spec import Pipeline
 
 EVERY_SECONDS = 600
@@ -20,7 +20,7 @@ SPEAK_UP_AT = 0.5
 """The share of the time that a table keeps its history after which unread versions are told."""
 
 
-def retention_sensor(pipeline: Pipeline) -> SensorDefinition:
+def retention_sensor(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> SensorDefinition:
     """A sensor that fails, with what to do, while there is still time to do it."""
 
     @sensor(
@@ -28,9 +28,10 @@ def retention_sensor(pipeline: Pipeline) -> SensorDefinition:
         description=f"Fails before a source of {pipeline.name} loses versions that nobody read.",
         minimum_interval_seconds=EVERY_SECONDS,
         default_status=DefaultSensorStatus.RUNNING,
+        required_resource_keys={keys.flows},
     )
-    def retention(context: SensorEvaluationContext, flows: FlowStore) -> SkipReason:
-        outlook = lookout(pipeline, flows).look()
+    def retention(context: SensorEvaluationContext) -> SkipReason:
+        outlook = lookout(pipeline, keys.store(context)).look()
         if outlook.problem:
             return SkipReason(f"the flow can't be looked at: {outlook.problem}")
         endangered = endangered_sources(outlook, datetime.now(UTC))
@@ -50,7 +51,7 @@ def endangered_sources(outlook: Outlook, now: datetime) -> list[str]:
     """Sources with unread versions of which half of their time is over, or all of it."""
     told = []
     for name, news in outlook.news.items():
-        if news.kind == "unreadable" and "gone from the log" in news.why:
+        if news.is_lost:
             told.append(f"{name}: {news.why}")
         left = news.left
         if left is None or now < left.unread_since + SPEAK_UP_AT * left.kept:

@@ -8,7 +8,7 @@ Views that the run doesn't need keep the definition that they have.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ivm_core import DefinitionConflict, IncrementalFlow, IvmError
@@ -68,7 +68,10 @@ def roll_out(
         view.name: view for view in pipeline.views if view.name in there and _is_changed(flow, view)
     }
     others = [name for name in changed if name not in needed]
-    rollout.notes += [f"view {name} keeps its stored definition until it is run" for name in others]
+    rollout.notes += [
+        f"view {name} keeps its stored definition until it is run"
+        for name in _of_another_meaning(pipeline, flow, others)
+    ]
     wanted = set(changed) & set(needed)
     # those of a circle change together, and one that was none is named as one of it
     altered = [
@@ -82,6 +85,43 @@ def roll_out(
         reports = _altered(pipeline, flow, altered)
         rollout.altered |= {n: each for n, each in reports.items() if not each.same_meaning}
     _register(pipeline, flow, without=others)
+
+
+def _of_another_meaning(
+    pipeline: Pipeline, flow: IncrementalFlow, changed: Collection[str]
+) -> list[str]:
+    """Those of changed views whose files mean something else than the flow has.
+
+    One that is only laid out otherwise may keep its stored text for ever: its steps are made from
+    that text, and have their state under its names.
+    """
+    stored = {name: flow.view_sql(name).strip() for name in changed}
+    views = {view.name: view for view in pipeline.views}
+    as_stored = (replace(v, sql=stored.get(v.name, v.sql)) for v in pipeline.views)
+    try:
+        before = {v.name: v.fingerprint for v in replace(pipeline, views=tuple(as_stored)).views}
+    except IvmError:
+        before = {}  # what is stored doesn't fit the sources any more
+    return [
+        name
+        for name in changed
+        if views[name].sql.strip() == stored[name] or before.get(name) != views[name].fingerprint
+    ]
+
+
+def _declared_otherwise(error: DefinitionConflict, pipeline: Pipeline) -> DefinitionConflict:
+    """That a view's file says something else, and where it says so."""
+    view = next((v for v in pipeline.views if error.where == f"view {v.name}"), None)
+    if view is None:
+        return error
+    fix = "put back what the file said of require, or give the view another name"
+    if pipeline.changed_views == "refuse":
+        fix = (
+            f"the pipeline {pipeline.name} says changed_views: refuse: put the stored definition "
+            "back into the file, or say changed_views: alter in pipeline.yaml and run the view"
+        )
+    where = f"{error.where}, {view.where}" if view.where else error.where
+    return DefinitionConflict(error.what, where, fix, stored=error.stored, given=error.given)
 
 
 def _altered(
@@ -168,4 +208,7 @@ def _register(pipeline: Pipeline, flow: IncrementalFlow, without: Collection[str
         if is_known or (is_new and usable.issuperset(view.inputs)):
             declared[view.name] = view
             usable.add(view.name)
-    declare_views(pipeline, flow, list(declared.values()))
+    try:
+        declare_views(pipeline, flow, list(declared.values()))
+    except DefinitionConflict as error:
+        raise _declared_otherwise(error, pipeline) from None  # the same in other words

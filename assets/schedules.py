@@ -8,6 +8,7 @@ from dagster import AssetSelection, DefaultScheduleStatus, ScheduleDefinition, d
 
 from tideview.assets.maintenance import maintenance_job
 from tideview.assets.names import CHECKS_TAG, COMPLETE, PIPELINE_TAG, tick_job, view_keys
+from tideview.assets.resource_keys import USUAL
 
 if TYPE_CHECKING:
     from dagster import JobDefinition
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
         UnresolvedAssetJobDefinition,
     )
 
+    from tideview.assets.resource_keys import ResourceKeys
     from tideview.resources.pipeline_spec import Pipeline
 
 
 def jobs_and_schedules(
-    pipeline: Pipeline,
+    pipeline: Pipeline, keys: ResourceKeys = USUAL
 ) -> tuple[list[UnresolvedAssetJobDefinition | JobDefinition], list[ScheduleDefinition]]:
     """A job to tick, one to check everything, one for upkeep; and a schedule where one is asked."""
     views = view_keys(pipeline)
@@ -36,7 +38,7 @@ def jobs_and_schedules(
         description=f"Every check of every view of {pipeline.name}, on all rows.",
         tags={CHECKS_TAG: COMPLETE},
     )
-    upkeep = maintenance_job(pipeline)
+    upkeep = maintenance_job(pipeline, keys)
     tables = pipeline.schedules
     wanted = ((tick, "tick", tables.tick), (check, "complete_check", tables.replay))
     schedules = [

@@ -4,6 +4,8 @@ import json
 
 from dagster import (
     AssetObservation,
+    DagsterInstance,
+    DagsterRun,
     DagsterRunStatus,
     DefaultSensorStatus,
     RunRequest,
@@ -22,9 +24,11 @@ from tideview.assets.names import (
     asset_key,
     source_data_version,
     tick_job,
+    tick_step,
+    view_keys,
 )
 from tideview.assets.outlook import Outlook, lookout
-from tideview.resources.flow_store import FlowStore
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.resources.pipeline_spec import Pipeline
 
 UNDER_WAY = [
@@ -34,9 +38,12 @@ UNDER_WAY = [
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 ]
+FIRST_RUN = "inboxes are made by whoever feeds them, or by the first run: materialize the views"
+LOOKED_AT = 500
+"""Runs under way of the whole instance, the newest of them."""
 
 
-def source_sensor(pipeline: Pipeline) -> SensorDefinition:
+def source_sensor(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> SensorDefinition:
     """A sensor that asks for a run of the views that lack something their sources have.
 
     It waits while a run is under way, so that a burst of changes becomes one tick, and says why it
@@ -53,9 +60,10 @@ def source_sensor(pipeline: Pipeline) -> SensorDefinition:
         default_status=(
             DefaultSensorStatus.RUNNING if pipeline.sensor.running else DefaultSensorStatus.STOPPED
         ),
+        required_resource_keys={keys.flows},
     )
-    def sources(context: SensorEvaluationContext, flows: FlowStore) -> SensorResult:
-        outlook = lookout(pipeline, flows).look()
+    def sources(context: SensorEvaluationContext) -> SensorResult:
+        outlook = lookout(pipeline, keys.store(context)).look()
         observed, cursor = _observed(pipeline, outlook, context.cursor)
         asked = _asked(pipeline, outlook, context)
         if isinstance(asked, RunRequest):
@@ -70,15 +78,13 @@ def _asked(
 ) -> RunRequest | SkipReason:
     if outlook.problem:
         return SkipReason(f"the flow can't be looked at: {outlook.problem}")
-    stuck = _stuck(outlook)
+    stuck = _stuck(pipeline, outlook)
     if not outlook.behind:
         idle = f"every view has seen what is new, as of tick {outlook.tick}"
         return SkipReason(stuck or idle)
-    runs = context.instance.get_runs(
-        RunsFilter(tags={PIPELINE_TAG: pipeline.name}, statuses=UNDER_WAY), limit=1
-    )
-    if runs:
-        return SkipReason(f"run {runs[0].run_id} is under way; what is new waits for it")
+    run = _under_way(pipeline, context.instance)
+    if run is not None:
+        return SkipReason(f"run {run.run_id} is under way; what is new waits for it")
     if stuck:
         context.log.warning(stuck)
     return RunRequest(
@@ -88,12 +94,33 @@ def _asked(
     )
 
 
-def _stuck(outlook: Outlook) -> str:
+def _under_way(pipeline: Pipeline, instance: DagsterInstance) -> DagsterRun | None:
+    """A run that ticks the pipeline or keeps it up: of its jobs, by hand, or by a condition."""
+    runs = instance.get_runs(RunsFilter(statuses=UNDER_WAY), limit=LOOKED_AT)
+    return next((run for run in runs if _is_of(pipeline, run, instance)), None)
+
+
+def _is_of(pipeline: Pipeline, run: DagsterRun, instance: DagsterInstance) -> bool:
+    if PIPELINE_TAG in run.tags:
+        return run.tags[PIPELINE_TAG] == pipeline.name
+    if run.asset_selection is not None:
+        return not run.asset_selection.isdisjoint(view_keys(pipeline))
+    if run.execution_plan_snapshot_id is None:
+        return False
+    plan = instance.get_execution_plan_snapshot(run.execution_plan_snapshot_id)
+    return tick_step(pipeline) in plan.step_keys_to_execute
+
+
+def _stuck(pipeline: Pipeline, outlook: Outlook) -> str:
     """Which sources keep which views from going on, and why; empty for none."""
     told = outlook.told("unreadable", "replaced")
     if not outlook.stuck:
         return ""
-    return f"{told}; views that can't go on: {', '.join(outlook.stuck)}"
+    unmade = {source.name for source in pipeline.sources if source.is_inbox} & {
+        name for name, news in outlook.news.items() if news.kind == "unreadable"
+    }
+    first = "" if outlook.tick or not unmade else f"; {FIRST_RUN}"
+    return f"{told}; views that can't go on: {', '.join(outlook.stuck)}{first}"
 
 
 def _observed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dagster import AssetCheckResult, AssetCheckSeverity
@@ -32,8 +32,11 @@ class Asked:
     instance: DagsterInstance
     is_complete: bool
     """Whether all rows are to be compared, whatever their number."""
-    replays: dict[int, Replay] = field(default_factory=dict)
-    """Scattered replays that were made for another view of the same run, by each of their ticks."""
+    repeated: tuple[str, ...] = ()
+    """The views whose newest ticks the run repeats."""
+    is_repeated: bool = False
+    replay: Replay | None = None
+    """What came of repeating them together, once that is tried."""
 
     def policy(self, view: str) -> CheckPolicy:
         """How the view is to be checked."""

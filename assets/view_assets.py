@@ -28,14 +28,15 @@ from tideview.assets.names import (
     asset_key,
     pool,
     source_data_version,
+    tick_step,
 )
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.assets.rollout import Rollout, opened_for_a_tick
-from tideview.resources.flow_store import FlowStore
-from tideview.resources.local_spark import LocalSpark
+from tideview.assets.way_out import in_dagster
 from tideview.resources.pipeline_spec import Pipeline
 
 
-def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
+def tick_assets(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> AssetsDefinition:
     """The views, as assets that one step brings up to date together.
 
     A run selects any of them: it makes one tick for the selection, which also advances the views
@@ -45,14 +46,16 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
     """
 
     @multi_asset(
-        name=f"{pipeline.name}_tick",
+        name=tick_step(pipeline),
         specs=[view_spec(pipeline, view) for view in pipeline.views],
         can_subset=True,
         pool=pool(pipeline),
+        required_resource_keys=keys.both,
     )
     def tick(
-        context: AssetExecutionContext, flows: FlowStore, spark: LocalSpark
+        context: AssetExecutionContext,
     ) -> Iterator[MaterializeResult[None] | AssetMaterialization]:
+        flows, spark = keys.store(context), keys.session(context)
         selected = [
             view.name
             for view in pipeline.views
@@ -88,7 +91,7 @@ def tick_assets(pipeline: Pipeline) -> AssetsDefinition:
             context.log.info(str(report))
         context.log.info(str(summary))
         for note in (*rollout.notes, *summary.notes):
-            context.log.warning(note)
+            context.log.warning(in_dagster(note))
 
         versions = frontier.views[selected[0]].versions
         ticked = [view for view in pipeline.views if view.name in summary.views]

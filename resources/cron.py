@@ -72,6 +72,8 @@ def _is_part(part: str, low: int, high: int) -> bool:
     found = _PART.fullmatch(part.lower())
     if found is None:
         return False
+    if int(found["step"] or 1) > high - low:
+        return False  # it would never come a second time: */90 is not every 90 minutes
     if found["from"] == "*":
         return found["to"] is None
     first = _number(found["from"], high)

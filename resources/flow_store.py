@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from ivm_core import IncrementalFlow
 from ivm_core.api.places import STORE_VARIABLE, default_store, expanded
+from tideview.resources.declared_columns import check_columns, check_there
 from tideview.resources.inbox import Inbox
 from tideview.resources.pipeline_spec import Pipeline
 
@@ -56,7 +57,10 @@ class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
     def register_sources(
         self, pipeline: Pipeline, flow: IncrementalFlow, names: Collection[str] | None = None
     ) -> None:
-        """Declare sources in a flow, some or all; inboxes are made on first use."""
+        """Declare sources in a flow, some or all; inboxes are made on first use.
+
+        `UserError` where a table is gone, or doesn't have the columns that are declared.
+        """
         inboxes, tables = self.inboxes(pipeline), self.tables(pipeline)
         for source in pipeline.sources:
             if names is not None and source.name not in names:
@@ -64,7 +68,12 @@ class FlowStore(ConfigurableResource):  # type: ignore[type-arg]
             if source.is_inbox and source.name not in flow.sources:
                 inboxes[source.name].make()
             keys = list(source.primary_key)
-            flow.register_source(source.name, delta_table=tables[source.name], primary_key=keys)
+            place = tables[source.name]
+            check_there(source, place)
+            flow.register_source(source.name, delta_table=place, primary_key=keys)
+            _, known, _ = flow.source_columns(source.name)
+            if not check_columns(source, place, known):
+                flow.take_columns(source.name)
 
     @contextmanager
     def open(self, pipeline: Pipeline, spark: SparkSession) -> Iterator[IncrementalFlow]:

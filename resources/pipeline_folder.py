@@ -15,7 +15,7 @@ from ivm_core import IvmError, UserError
 from ivm_core.api.datalog_views import declared_names, read_program, refuse_taken
 from ivm_core.api.declaration import Declaration
 from ivm_core.api.sound_views import unsound_views
-from ivm_core.api.view_file import program_files, read_view, view_files
+from ivm_core.api.view_file import passed_over, program_files, read_view, view_files
 from tideview.resources.expectation_rules import check_expectations
 from tideview.resources.pipeline_settings import (
     pipeline_settings,
@@ -28,24 +28,28 @@ from tideview.resources.pipeline_spec import Pipeline, PipelineSpec, Problem, So
 __all__ = ["Pipeline", "load_pipeline", "pipeline_folders", "survey_pipeline"]
 
 DECLARATION = "pipeline.yaml"
+OTHER_ENDING = "pipeline.yml"
 
 
-def load_pipeline(folder: str | Path) -> PipelineSpec:
-    """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file."""
-    pipeline = _read(Path(folder))
+def load_pipeline(folder: str | Path, store: Path | None = None) -> PipelineSpec:
+    """Read a pipeline's folder; whatever is wrong with it is an `IvmError` that names the file.
+
+    Tables whose columns the file leaves to them are looked for in a store, the usual one for None.
+    """
+    pipeline = _read(Path(folder), store)
     for problem in pipeline.problems:
         raise problem.error
     return pipeline
 
 
-def survey_pipeline(folder: str | Path) -> PipelineSpec | Problem:
+def survey_pipeline(folder: str | Path, store: Path | None = None) -> PipelineSpec | Problem:
     """What can be used of a pipeline's folder; the rest is among the pipeline's problems.
 
     A `Problem` instead where there is nothing to use. Never raises an `IvmError`.
     """
     root = Path(folder)
     try:
-        return _read(root)
+        return _read(root, store)
     except IvmError as error:
         return Problem("pipeline", root.absolute().name, str(root / DECLARATION), error)
 
@@ -53,13 +57,29 @@ def survey_pipeline(folder: str | Path) -> PipelineSpec | Problem:
 def pipeline_folders(folder: str | Path) -> list[Path]:
     """The pipelines of a folder: itself, or every folder in it that has a `pipeline.yaml`."""
     root = Path(folder)
-    if (root / DECLARATION).is_file():
+    if _declares(root):
         return [root]
-    return sorted(each.parent for each in root.glob(f"*/{DECLARATION}"))
+    return sorted({each.parent for each in root.glob("*/pipeline.y*ml") if _declares(each.parent)})
 
 
-def _read(root: Path) -> PipelineSpec:
-    declared = Declaration(root / DECLARATION)
+def _declares(folder: Path) -> bool:
+    """Whether a folder is meant to be a pipeline."""
+    return any((folder / name).is_file() for name in (DECLARATION, OTHER_ENDING))
+
+
+def _passed_over(file: Path) -> UserError:
+    return UserError(
+        "the file would be passed over: views are files of views/ itself, *.sql or *.dl",
+        where=str(file),
+        fix="move it into views/, and let its name end in small letters",
+    )
+
+
+def _read(root: Path, store: Path | None) -> PipelineSpec:
+    if not (root / DECLARATION).exists() and (root / OTHER_ENDING).is_file():
+        fix = f"rename it to {DECLARATION}"
+        raise UserError(f"a pipeline is declared by {DECLARATION}", str(root / OTHER_ENDING), fix)
+    declared = Declaration(root / DECLARATION, store=store)
     pipeline = PipelineSpec(declared.name(), (), (), folder=root, **pipeline_settings(declared))
     problems: list[Problem] = []
     sources: list[SourceSpec] = []
@@ -70,6 +90,10 @@ def _read(root: Path) -> PipelineSpec:
             sources.append(source_spec(declared, declared.source(name)))
         except IvmError as error:
             problems.append(Problem("source", name, str(root / DECLARATION), error))
+    problems += [
+        Problem("view", str(file.relative_to(root / "views")), str(file), _passed_over(file))
+        for file in passed_over(root / "views")
+    ]
     files, programs = list(view_files(root / "views")), list(program_files(root / "views"))
     if not files and not programs:
         where, fix = str(root / "views"), "put one SELECT a file"

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from ivm_core import UserError
 from ivm_core.api.datalog_views import derived_relations
 from tideview.resources.cron import is_cron, shortest_gap
+from tideview.resources.freshness_rules import LONGEST, SHORTEST
 from tideview.resources.pipeline_spec import (
     CHECKS,
     Automation,
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from ivm_core.api.view_file import ViewFile
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_LONGEST = timedelta(days=3650)
-_FRESHEST = timedelta(minutes=1)
-"""What Dagster takes for how old a view may be."""
 _AS_THEY_ARE = ("owners", "tags", "group")
 
 
@@ -164,12 +162,12 @@ def _folder(declared: Declaration, key: Key, text: str) -> str:
 def duration(document: Document, key: Key, text: str, least: timedelta = timedelta(0)) -> timedelta:
     """`30s`, `5m`, `12h`, `7d`; `UserError` for one that is too short or too long."""
     seconds = float(text[:-1]) * _SECONDS[text[-1]]
-    if not least.total_seconds() <= seconds <= _LONGEST.total_seconds():
+    if not least.total_seconds() <= seconds <= LONGEST.total_seconds():
         words = "short" if seconds < least.total_seconds() else "long"
         raise UserError(
             f"{text if len(text) <= 20 else f'{text[:17]}…'} is too {words}",
             where=document.where(key),
-            fix=f"give {_spelled(least)} or more, and {_spelled(_LONGEST)} at most",
+            fix=f"give {_spelled(least)} or more, and {_spelled(LONGEST)} at most",
         )
     return timedelta(seconds=seconds)
 
@@ -195,13 +193,13 @@ def _freshness(front: Document) -> Freshness | None:
         return None
     key: Key = ("freshness",)
     if isinstance(given, str):
-        return Freshness(fail_after=duration(front, key, given, _FRESHEST))
+        return Freshness(fail_after=duration(front, key, given, SHORTEST))
     if "cron" in given:
         return _deadline(front, key, given)
-    fail = duration(front, (*key, "fail_after"), given["fail_after"], _FRESHEST)
+    fail = duration(front, (*key, "fail_after"), given["fail_after"], SHORTEST)
     warn = None
     if "warn_after" in given:
-        warn = duration(front, (*key, "warn_after"), given["warn_after"], _FRESHEST)
+        warn = duration(front, (*key, "warn_after"), given["warn_after"], SHORTEST)
     if warn is not None and warn >= fail:
         raise UserError(
             f"warn_after ({given['warn_after']}) is not before fail_after ({given['fail_after']})",
@@ -215,7 +213,7 @@ def _deadline(front: Document, key: Key, given: Mapping[str, Any]) -> Freshness:
     cron, place = given["cron"], (*key, "lookback")
     _check_cron(front, (*key, "cron"), cron)
     _check_zone(front, (*key, "timezone"), given)
-    lookback = duration(front, place, given["lookback"], _FRESHEST)
+    lookback = duration(front, place, given["lookback"], SHORTEST)
     gap = shortest_gap(cron)
     if gap is not None and lookback > gap:
         raise UserError(

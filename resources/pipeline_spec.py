@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from ivm_core import IvmError, UserError
 from ivm_core.api.arguments import key_columns, recursion_limits
 from ivm_core.api.outline import ViewText, outline_views
-from ivm_core.api.places import expanded
+from ivm_core.api.places import expanded, names_store
 from ivm_core.api.table_schema import table_schema
 from ivm_core.engine.requiring import checked_requirement
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Schema, parse_schema
 from ivm_core.plan.recursion import Limits
+from tideview.resources.freshness_rules import check_freshness
 from tideview.resources.view_declaring import declare_views
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ class Freshness:
     """A deadline instead: at these times the view is no older than `lookback`."""
     lookback: timedelta | None = None
     timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        """Refuse what Dagster would not take."""
+        check_freshness(self)
 
 
 @dataclass(frozen=True)
@@ -180,7 +185,7 @@ class SourceSpec:
     primary_key: tuple[str, ...] = ()
     description: str = ""
     delta_table: str = ""
-    """A path, a URI or a name that Spark knows; `${store}` is the store's folder."""
+    """A path or a URI; `${store}` is the store's folder."""
     inbox: str = ""
     """Where the inbox is; empty: in the store."""
     dedup: bool | Literal["consecutive"] = False
@@ -207,6 +212,12 @@ class SourceSpec:
                 "a source needs a schema, or a Delta table that has one",
                 where=where,
                 fix="give schema: id BIGINT, name STRING; or delta_table: path",
+            )
+        if given is None and names_store(self.delta_table):
+            raise UserError(
+                f"which store {self.delta_table} is in is known to a run, not here",
+                where=where,
+                fix="give the table's schema, or a place without ${store}",
             )
         if given is None:
             object.__setattr__(self, "schema", table_schema(expanded(self.delta_table), where))

@@ -63,8 +63,12 @@ def rules_of(definition: str) -> dict[str, Any]:
 class Declaration:
     """The content of a declaration file."""
 
-    def __init__(self, file: Path, *, of_sources: bool = False) -> None:
-        """Read and check the file; a file of sources alone needs no name."""
+    def __init__(self, file: Path, *, of_sources: bool = False, store: Path | None = None) -> None:
+        """Read and check the file; a file of sources alone needs no name.
+
+        `${store}` is the usual store, unless another one is given.
+        """
+        self._store = store
         self.folder = file.absolute().parent
         self.document = read_document(file)
         if not isinstance(self.document.content, dict):
@@ -115,7 +119,7 @@ class Declaration:
     def place(self, key: Key, text: str) -> str:
         """A location of the file, seen from its folder, variables left as they are."""
         found = located(text, self.folder)
-        expanded(found, where=self.where(key))
+        expanded(found, self._store, self.where(key))
         return found
 
     def _columns(self, given: Mapping[str, Any], key: Key) -> Schema:
@@ -129,4 +133,4 @@ class Declaration:
                 fix="give schema: id BIGINT, name STRING; or delta_table: path",
             )
         place = (*key, "delta_table")
-        return table_schema(expanded(self.place(place, table)), self.where(place))
+        return table_schema(expanded(self.place(place, table), self._store), self.where(place))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from ivm_core.model.errors import UserError
@@ -92,8 +93,8 @@ class _Checker:
         inside = [found for found in tried if any(each.key != key for each in found)]
         if inside:
             yield from inside[0]
-        elif "title" in rule:
-            yield _unexpected(key, rule["title"], value)
+        elif _own_title(rule):
+            yield _unexpected(key, _own_title(rule), value)
         else:
             same_kind = [
                 found
@@ -180,10 +181,16 @@ def _is_same(value: object, other: object) -> bool:
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
+def _own_title(rule: Mapping[str, Any]) -> str:
+    """What was expected, in words of ours; titles of others are names of fields."""
+    title = str(rule.get("title", ""))
+    return title if title[:1].islower() else ""
+
+
 def _expected(rule: Mapping[str, Any]) -> str:
     """What a rule takes, in words."""
-    title = str(rule.get("title", ""))
-    if title[:1].islower():  # ours; those of others are names of fields
+    title = _own_title(rule)
+    if title:
         return title
     kinds = rule.get("type", [])
     words = [_TYPES[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
@@ -200,10 +207,11 @@ def _expected(rule: Mapping[str, Any]) -> str:
 def _unexpected(key: Key, expected: str, got: object) -> Complaint:
     found = "nothing" if got is None else _shown(got)
     is_plain = isinstance(got, bool | int | float)
-    fix = "put it in quotes" if is_plain and expected.startswith("text") else ""
+    is_taken = (is_plain and expected.startswith("text")) or isinstance(got, date)
+    fix = "put it in quotes" if is_taken else ""
     return Complaint(key, f"{expected} expected, {found} found", fix)
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = f"the date {value}" if isinstance(value, date) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -53,7 +53,7 @@ def spelled(key: Key) -> str:
 def read_document(file: Path) -> Document:
     """A file of JSON (`.json`) or YAML; whatever is wrong with it is a `UserError`."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise UserError(
             "there is no such file", where=str(file), fix="a pipeline's folder has one"

@@ -42,6 +42,7 @@ from ivm_core.engine.replaying import Replay, replay
 from ivm_core.engine.restoring import Restored, restore
 from ivm_core.engine.retention import Retention
 from ivm_core.engine.watching import Watch
+from ivm_core.engine.widening import widen_followed
 from ivm_core.model.errors import (
     ClosedFlow,
     NotIncremental,
@@ -297,6 +298,16 @@ class IncrementalFlow:
         return alter_source(self._engine, name, schema, dedup, dedup_entries)
 
     @_spark_left_alone
+    def take_columns(self, name: str) -> None:
+        """Let a followed source have the columns that its table has gained, before a tick does.
+
+        Views over them can be registered then. `DefinitionConflict` as in `alter_source`.
+        """
+        engine = self._engine
+        engine.begin_writing()
+        widen_followed(engine, [engine.catalog.source_name(name)], only_unread=False)
+
+    @_spark_left_alone
     def drop_view(self, *names: str, cascade: bool = False) -> tuple[str, ...]:
         """Drop views, all or none, and what is prepared beside them; returns their names.
 
@@ -521,6 +532,7 @@ class IncrementalFlow:
         progress: Callable[[int, int], None] | None = None,
         hydrated: bool = False,
         scattered: bool = False,
+        views: Sequence[str] | None = None,
     ) -> Replay:
         """Run the recorded ticks again elsewhere and compare digests tick by tick, view by view.
 
@@ -529,7 +541,8 @@ class IncrementalFlow:
         directory. `progress` is called with each tick and the last one. Others may tick meanwhile.
         `hydrated=True` begins with the rows that views had before `from_tick`, computed from the
         sources, instead of all ticks before. `scattered=True` runs every statement on its rows in
-        another order and in other partitions, which no digest may show.
+        another order and in other partitions, which no digest may show. `views=[…]` is about these
+        and what they read alone: what became of other views and their sources doesn't matter.
         Ticks that are not there are `OutOfRange`, something else in `into` is a `UserError`.
         """
         place = None if into is None else Location(into)
@@ -541,6 +554,7 @@ class IncrementalFlow:
             progress,
             hydrated=hydrated,
             scattered=scattered,
+            views=views,
         )
 
     @_spark_left_alone

@@ -7,6 +7,7 @@ read what is new.
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -135,11 +136,17 @@ def made_on(path: str | PathLike[str]) -> date | None:
     log = Layout(Location(path)).log
     if not log.is_local:
         return None
+    file = log.path / "_delta_log" / f"{0:020d}.json"
     try:
-        made = os.stat(log.path / "_delta_log" / f"{0:020d}.json").st_mtime
-    except OSError:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        infos = (json.loads(line).get("commitInfo", {}) for line in lines)
+        # the file's own time is that of a copy
+        made = next(info["timestamp"] for info in infos if "timestamp" in info)
+        return datetime.fromtimestamp(made / 1000, UTC).date()
+    except FileNotFoundError:
         return None
-    return datetime.fromtimestamp(made, UTC).date()
+    except (OSError, ValueError, AttributeError, StopIteration):
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
 
 
 def newest_version(table: str | PathLike[str]) -> SourceVersion:

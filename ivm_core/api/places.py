@@ -35,6 +35,11 @@ def located(text: str, folder: Path | None) -> str:
     return os.path.abspath(folder / text) if folder is not None and is_relative else text
 
 
+def names_store(text: str) -> bool:
+    """Whether a location depends on which store a run is given."""
+    return _STORE in text
+
+
 def expanded(text: str, store: Path | None = None, where: str = "") -> str:
     """The location with its variables filled in; `UserError` for one that isn't set."""
 

@@ -115,6 +115,19 @@ def program_files(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("*.dl"))
 
 
+def passed_over(folder: Path) -> Iterator[Path]:
+    """Files below a folder that look like views and are none: deeper, or with another ending.
+
+    What is hidden, as what editors leave behind, is nobody's view.
+    """
+    taken = {*view_files(folder), *program_files(folder)}
+    for file in sorted(folder.rglob("*")):
+        is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        looks_like_one = file.suffix.lower() in (".sql", ".dl") and file.is_file()
+        if looks_like_one and not is_hidden and file not in taken:
+            yield file
+
+
 def apart(content: str, file: str, rules: str) -> tuple[Document, str]:
     """Front matter held to its rules, and what follows on the lines that it has in the file."""
     if not content.lstrip().startswith(OPENS):

@@ -306,6 +306,8 @@ class Engine:
         `altered` are next definitions of views, and new views that come with them; all that reads
         those views is in the step too. `dropped` are views that are gone after it.
         `dedup` is given for a tick that is run again: what it took and dropped then.
+        `pins` are the versions that such a tick read; those of sources that none of its views
+        reads are left alone, whatever became of them.
         `number` is for the first tick of a replay that can't begin with tick 1; `notes` are told
         with the others of the step.
         """
@@ -322,6 +324,7 @@ class Engine:
             return summary_of(self.history, tick, notes=(note,))
         tick = number or self.history.tick + 1
         moment = self._logical_time(logical_time)
+        pins = {name: pin for name, pin in (pins or {}).items() if name in needed}
         if pull or hydrate:
             widen_followed(self, needed, only_unread=not pull)
             pins, told = self.followed.newest(
@@ -336,7 +339,7 @@ class Engine:
             staging.settle()
             intent = {
                 "logical_time": moment.isoformat(),
-                "pins": {**self.history.pins, **(pins or {})},
+                "pins": {**self.history.pins, **pins},
                 "staged": {name: each.count if each else 0 for name, each in staged.items()},
                 "views": [swapped[v].kept_in if v in swapped else v for v in selected],
                 "batch_id": batch_id,

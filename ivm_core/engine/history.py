@@ -374,7 +374,9 @@ class History:
         if "altered" in body:
             for altered in body["altered"].values():
                 self._swap(entry.tick, ViewDefinition.parse(altered))
-            self._drop(entry.tick, body.get("dropped", ()))
+            self._forget_unread()
+        if "dropped" in body:
+            self._drop(entry.tick, body["dropped"])
         self.committed_at[entry.tick] = entry.at
         if self.is_whole:
             self.whole_ticks.append(entry.tick)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from ivm_core.engine.definitions import FED, ViewDefinition
 from ivm_core.engine.history import History
+from ivm_core.engine.replayed_views import ReplayedViews
 from ivm_core.model.errors import ConstraintViolation, OutOfRange, TickFailed, UserError
 from ivm_core.model.names import SHARED_PREFIX, WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
@@ -101,12 +102,14 @@ def replay(
     *,
     hydrated: bool = False,
     scattered: bool = False,
+    views: Iterable[str] | None = None,
 ) -> Replay:
     """Run the ticks up to `to_tick` in a flow of its own; report those from `from_tick` on.
 
     That flow is `into`, which may have some of them already, or one that is deleted again.
     `hydrated` begins with the rows of the newest whole tick before `from_tick`, instead of all
     ticks before. `scattered` gives every statement its rows in another order and partitioning.
+    With `views` it is they and what they read: nothing else is looked at.
     """
     engine.refresh()
     newest = engine.history.tick
@@ -120,7 +123,8 @@ def replay(
             where="replay",
             fix=f"give ticks from 1 to {newest}",
         )
-    start = _newest_whole_tick(engine, from_tick - 1) if hydrated else None
+    chosen = ReplayedViews.of(engine, views)
+    start = chosen.newest_whole_tick(engine, from_tick - 1) if hydrated else None
     with ExitStack() as stack:
         if into is None:
             made = tempfile.TemporaryDirectory(prefix="tideview-replay-")
@@ -130,7 +134,7 @@ def replay(
         shadow = engine.shadow(into, scattered=scattered)
         stack.callback(shadow.close)
         shadow.recover()
-        found = Replaying(engine, shadow, from_tick, last, progress, start)
+        found = Replaying(engine, shadow, from_tick, last, progress, start, chosen)
         found.run()
         return Replay(
             tuple(each for each in found.deltas if not each.view.startswith(SHARED_PREFIX)),
@@ -150,16 +154,19 @@ class Replaying:
         last: int,
         progress: Progress | None = None,
         start: int | None = None,
+        chosen: ReplayedViews | None = None,
     ) -> None:
         """Ticks up to `last` are run in the shadow, those from `first` on compared.
 
-        It begins with the rows of tick `start`, where that is given and later than it has to.
+        It begins with the rows of tick `start`, where that is given and later than it has to; it
+        is about the views that are chosen, or all.
         """
         self._engine = engine
         self._shadow = shadow
         self._first = first
         self._last = last
         self._progress = progress
+        self._chosen = chosen or ReplayedViews()
         self._has = _told(shadow.log.entries, last)
         self.start = max(first_whole_tick(engine), start or 0)
         self.deltas: list[ReplayedDelta] = []
@@ -199,6 +206,7 @@ class Replaying:
                 self._shadow.append(kind, body)
             elif self._has.pop(0).body != body:
                 raise self._another()
+        self._chosen.begin(self._shadow)
         commit = entries[at]
         if self._has:
             self._check_same(commit, only_state=True)
@@ -209,6 +217,7 @@ class Replaying:
             self._shadow.tick(
                 batches,
                 pull=False,
+                views=self._chosen.there(self._shadow),
                 logical_time=moment,
                 pins=then.pins,
                 dedup={},
@@ -239,9 +248,10 @@ class Replaying:
         if self._progress is not None:
             self._progress(entry.tick, self._last)
         try:
-            replay_tick(self._shadow, entry, _RowsOfFlow(self._engine))
+            replay_tick(self._shadow, entry, _RowsOfFlow(self._engine), self._chosen)
         except (ConstraintViolation, TickFailed) as error:
-            self.deltas += _unrepeatable(entry, error)
+            found = _unrepeatable(entry, error)
+            self.deltas += [each for each in found if self._chosen.is_compared(each.view)]
             return False
         self._compare(entry, self._shadow.history.commits[entry.tick])
         return True
@@ -254,6 +264,8 @@ class Replaying:
             return
         again = _evaluated(replayed)
         for name, view in _evaluated(entry.body).items():
+            if not self._chosen.is_compared(name):
+                continue
             delta = "state_digest" if only_state else "digest"
             found = ReplayedDelta(
                 entry.tick,
@@ -287,9 +299,15 @@ class Replaying:
         return ()
 
 
-def replay_tick(shadow: Engine, entry: Entry, rows_of: RowsOf) -> None:
+def replay_tick(
+    shadow: Engine, entry: Entry, rows_of: RowsOf, chosen: ReplayedViews | None = None
+) -> None:
     """Run a recorded tick again in another flow, on the rows that were pushed then."""
     body = entry.body
+    altered = [ViewDefinition.parse(each) for each in body.get("altered", {}).values()]
+    views = list(body["views"])
+    if chosen is not None:
+        views, altered = chosen.of_tick(shadow, views, altered)
     batches = {}
     for name in body["sources"]:
         source = shadow.history.sources[name]  # with the columns that it had then
@@ -302,8 +320,8 @@ def replay_tick(shadow: Engine, entry: Entry, rows_of: RowsOf) -> None:
     shadow.tick(
         batches,
         pull=False,
-        views=list(body["views"]),
-        altered=[ViewDefinition.parse(each) for each in body.get("altered", {}).values()],
+        views=views,
+        altered=altered,
         dropped=body.get("dropped", ()),
         logical_time=datetime.fromisoformat(body["logical_time"]),
         batch_id=body.get("batch_id"),
@@ -374,11 +392,6 @@ def refuse_entwined(into: Location, flow: Location) -> None:
             where=f"into={into.uri!r}",
             fix="give a folder elsewhere",
         )
-
-
-def _newest_whole_tick(engine: Engine, upto: int) -> int:
-    """The newest tick after which no view lagged behind; 0 for none."""
-    return max((tick for tick in engine.history.whole_ticks if tick <= upto), default=0)
 
 
 def _told(entries: Iterable[Entry], last: int) -> list[Entry]:

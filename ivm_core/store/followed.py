@@ -24,6 +24,7 @@ from pyspark.sql import functions
 from ivm_core.model.errors import HistoryLost, SourceReplaced
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.store.delta_words import said
 from ivm_core.store.followed_log import Change, SourceVersion, first_missing_file
 from ivm_core.store.table_versions import TableVersions, add_actions, with_nulls
 
@@ -106,7 +107,7 @@ class FollowedTable(TableVersions):
             if way == "change data feed":
                 why = "deltalake can't read the change data feed"
                 return replace(self._file_difference(change, driver_bytes), reason=why)
-            return SourceDelta(None, way, f"deltalake can't read it: {error}")
+            return SourceDelta(None, way, f"deltalake can't read it: {said(error)}")
 
     def added_uris(self, change: Change) -> tuple[str, ...]:
         """The files of a range that only adds, if they are plain Parquet with all columns in them.

@@ -18,6 +18,7 @@ from pyarrow import fs as arrow_fs
 
 from ivm_core.model.errors import UserError
 from ivm_core.model.secrets import harmless, keep_secret
+from ivm_core.store.delta_words import said
 from ivm_core.store.syncing import sync_folder, sync_stream
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Location:
             return arrow_fs.PyFileSystem(DeltaStorageHandler(self._target, self.storage_options))
         except DeltaError as error:
             raise UserError(
-                f"{self._target} can't be opened: {error}",
+                f"{self._target} can't be opened: {said(error)}",
                 fix="give a directory, or the URI of an object store such as s3://bucket/path",
             ) from harmless(error)
 
@@ -158,7 +159,7 @@ class Location:
 
     def _unreachable(self, error: Exception) -> UserError:
         return UserError(
-            f"{self._target} can't be reached: {error}",
+            f"{self._target} can't be reached: {said(error)}",
             where=self._target,
             fix="give a local path, or a URI of a store that is reachable from here",
         )

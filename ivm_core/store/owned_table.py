@@ -35,6 +35,7 @@ from ivm_core.store.delta_actions import (
     read_actions,
     version_file,
 )
+from ivm_core.store.delta_words import said
 from ivm_core.store.faults import fault_point
 from ivm_core.store.log_files import LogFiles
 from ivm_core.store.syncing import sync_folder, sync_stream
@@ -93,7 +94,7 @@ class OwnedTable:
             )
         except DeltaError as error:
             if not cls.is_there(location):
-                what = masked(f"a table can't be made: {error}")
+                what = masked(f"a table can't be made: {said(error)}")
                 raise OSError(errno.EIO, what, location.uri) from harmless(error)
             raise VersionTaken(f"there is a table at {location.uri}") from error
         fault_point("after:table.create")
@@ -241,7 +242,7 @@ class OwnedTable:
                 table.alter.add_columns(wanted, post_commithook_properties=_NO_HOOKS)
         except (CommitFailedError, DeltaError) as error:
             if _open(self.location).version() == table.version():
-                what = masked(f"columns can't be added: {error}")
+                what = masked(f"columns can't be added: {said(error)}")
                 raise OSError(errno.EIO, what, self.location.uri) from harmless(error)
             raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
         fault_point("after:table.columns")
@@ -369,7 +370,7 @@ def _open(location: Location) -> DeltaTable:
         if found is not None:
             return found
         gone = f"; {files.missing[0]} is gone from its log" if files.missing else ""
-        what = f"the Delta table at {location.uri} can't be read: {error}{gone}"
+        what = f"the Delta table at {location.uri} can't be read: {said(error)}{gone}"
         raise CorruptStore(what, CorruptStore.repairable) from harmless(error)
 
 

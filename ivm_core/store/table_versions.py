@@ -23,6 +23,7 @@ from ivm_core.model.errors import HistoryLost, Unsupported, UserError
 from ivm_core.model.names import quote
 from ivm_core.model.secrets import harmless
 from ivm_core.operators.arrow_types import arrow_schema, from_spark
+from ivm_core.store.delta_words import said
 from ivm_core.store.followed_log import (
     CHANGE_FEED,
     Change,
@@ -47,7 +48,6 @@ Mark = tuple[str, int, int]
 _ROW_BYTES = 32
 _COMMIT = re.compile(r"\d{20}\.json")
 _GONE = ("not found", "no such file")
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _WIDENING = frozenset({"typeWidening", "typeWidening-preview"})
 
@@ -309,10 +309,10 @@ class TableVersions:
         except (DeltaError, OSError) as error:
             if version is None:
                 raise UserError(
-                    f"the Delta table at {self.location.uri} can't be read: {error}"
+                    f"the Delta table at {self.location.uri} can't be read: {said(error)}"
                 ) from harmless(error)
             raise HistoryLost(
-                f"version {version} of the table can't be read any more: {_plain(error)}",
+                f"version {version} of the table can't be read any more: {said(error)}",
                 self.location.uri,
             ) from harmless(error)
 
@@ -326,7 +326,7 @@ class TableVersions:
             ):
                 raise
             raise HistoryLost(
-                f"files of version {version} can't be read any more: {_plain(error)}",
+                f"files of version {version} can't be read any more: {said(error)}",
                 self.location.uri,
             ) from error
 
@@ -338,11 +338,6 @@ def with_nulls(table: pa.Table, wanted: pa.Schema) -> pa.Table:
         for each in wanted
     ]
     return pa.table(columns, names=wanted.names).cast(wanted)
-
-
-def _plain(error: Exception) -> str:
-    """The text of an error without colours."""
-    return COLOURS.sub("", str(error))
 
 
 def _dataset(table: DeltaTable) -> ds.Dataset:

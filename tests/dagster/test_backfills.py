@@ -53,6 +53,20 @@ def test_a_range_of_days_is_one_run_that_compares_or_repairs(
     assert run.only_ticks().success
     inboxes["sales"].append([(3, "ada", Decimal("4.00"))])
     assert run.only_ticks("totals", "big").success
+    for first, last in ((1, 3), (3, 0), (2, 1)):
+        config = {"from_tick": first, "to_tick": last}
+        job = defs.resolve_implicit_global_asset_job_def().get_subset(asset_selection={REPLAY})
+        wrong = job.execute_in_process(
+            instance=instance,
+            partition_key=datetime.now(UTC).date().isoformat(),
+            run_config={"ops": {"till_replay": {"config": config}}},
+            raise_on_error=False,
+        )
+        [failed] = wrong.get_step_failure_events()
+        error = failed.step_failure_data.user_failure_data
+        assert error is not None
+        assert "are not all in this flow" in (error.description or "")
+        assert "give ticks from 1 to 2" in (error.description or "")
     before = flows.flow_path(pipeline)
     for _ in range(2):  # the same range twice is harmless
         result = replay()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,17 @@ from dagster import AssetCheckKey, AssetCheckSeverity, AssetKey
 
 from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
 from tests.dagster.running import Run, checks
+from tideview.assets.expectations import validated
 from tideview.assets.names import CHECKS_TAG, COMPLETE
 from tideview.assets.replay_equality import next_shard
 from tideview.resources.pipeline_folder import load_pipeline
+from tideview.resources.pipeline_spec import Expectation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dagster import AssetCheckEvaluation, DagsterInstance
+    from pyspark.sql import SparkSession
 
     from tideview.resources.flow_store import FlowStore
     from tideview.resources.inbox import Inbox
@@ -150,6 +154,37 @@ def test_large_views_are_compared_shard_by_shard(
     assert enough.metadata["observed"].value == "2"
 
 
+def test_expectations_of_rows_whose_key_has_a_dot(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    dotted = VIEWS["totals"].replace("customer, SUM", "customer AS `c.name`, SUM")
+    views = {"dotted": FRONT.replace("column: customer", "column: c.name") + dotted}
+    folder = write_pipeline(tmp_path / "dots", DECLARATION, views)
+    run = Run(definitions_of(load_pipeline(folder), flows), instance)
+    assert run.only_ticks("dotted").success
+    names = (
+        "expect_column_values_to_not_be_null_c_name",
+        "expect_column_values_to_be_between_total",
+    )
+    found = run.only_checks(*(("dotted", name) for name in names))
+    null, between = (found["dotted", name] for name in names)
+    assert null.passed, null.description
+    assert number(between, "unexpected_count") == 1
+    assert "3.0" in str(between.metadata["unexpected_rows"].value)
+
+
+def test_two_expectations_of_one_kind_for_one_column(spark: SparkSession) -> None:
+    between = "expect_column_values_to_be_between"
+    low = Expectation(between, {"column": "id", "min_value": 0})
+    high = Expectation(between, {"column": "id", "min_value": 5})
+    found = validated(spark.range(3), "ids", {"low": low, "again": low, "high": high}, None)
+    assert {name: each["success"] for name, each in found.items()} == {
+        "low": True,
+        "again": True,
+        "high": False,
+    }
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_all_shards_have_their_turn_whatever_ticks_there_are(step: int) -> None:
     lately: list[int] = []
@@ -174,3 +209,31 @@ def test_a_damaged_view_keeps_no_other_from_being_checked(
     assert not equality.passed
     assert equality.severity == AssetCheckSeverity.ERROR
     assert file.name in (equality.description or "")
+
+
+def test_a_source_that_was_replaced_is_in_the_way_of_nobody_else(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    def run(declaration: str = DECLARATION, **views: str) -> Run:
+        folder = write_pipeline(tmp_path / "till", declaration, {**VIEWS, **views})
+        return Run(definitions_of(load_pipeline(folder), flows), instance)
+
+    def determinism(of: Run, *views: str) -> dict[str, AssetCheckEvaluation]:
+        found = of.only_checks(*((view, "determinism") for view in views))
+        return {view: check for (view, _), check in found.items()}
+
+    assert run().only_ticks().success
+    shutil.rmtree(inboxes["cities"].path)
+    inboxes["cities"].make()
+    inboxes["sales"].append([(3, "cy", Decimal("12.00"))])
+    assert run().only_ticks("totals", "big").success
+    found = determinism(run(), "totals", "big", "places")
+    assert {view for view, check in found.items() if check.passed} == {"totals", "big"}
+    assert "cities was replaced" in (found["places"].description or "")
+
+    # given up for another source, it is nobody's any more
+    towns = DECLARATION + "  towns: customer STRING, city STRING\n"
+    moved = run(towns, places=VIEWS["places"].replace("FROM cities", "FROM towns"))
+    assert moved.only_ticks().success
+    assert moved.only_ticks().success
+    assert all(each.passed for each in determinism(moved, "totals", "big", "places").values())

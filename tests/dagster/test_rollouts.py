@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ivm_core import CorruptStore, HistoryLost, SourceReplaced
 from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
 from tests.dagster.running import Run, materialized, value
+from tideview.assets.rollout import opened_for_a_tick
+from tideview.assets.way_out import in_dagster
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dagster import DagsterInstance, ExecuteInProcessResult
+    from pyspark.sql import SparkSession
 
     from tideview.resources.flow_store import FlowStore
     from tideview.resources.inbox import Inbox
@@ -101,3 +106,43 @@ def test_rows_that_a_swap_changed_downstream_are_told_of_the_reader(files: Files
         assert value(found, "definition_rows_inserted") == 1
     else:
         assert value(found, "definition_rows_out") == 1
+
+
+def test_a_view_that_is_only_laid_out_otherwise_is_no_news(
+    files: Files, flows: FlowStore, spark: SparkSession
+) -> None:
+    assert files.run().only_ticks().success
+    aliased = VIEWS["totals"].replace("sales GROUP BY customer", "sales s GROUP BY s.customer")
+    assert files.run(totals=aliased).only_ticks("totals").success
+    for big, notes in (
+        (VIEWS["big"], []),
+        (VIEWS["big"].replace(">= 10", ">= 5"), ["view big keeps its stored definition"]),
+    ):
+        files.run(totals=aliased, big=big)
+        pipeline = load_pipeline(files.folder)
+        with opened_for_a_tick(flows, pipeline, spark, ["places"]) as (flow, rollout):
+            assert flow.view_sql("totals").strip() != aliased.strip()
+        assert [note.split(" until")[0] for note in rollout.notes] == notes
+
+
+def test_an_inbox_that_is_gone_is_told_with_its_declaration(
+    files: Files, inboxes: dict[str, Inbox]
+) -> None:
+    assert files.run().only_ticks().success
+    shutil.rmtree(inboxes["cities"].path)
+    said = told(files.as_they_are()("places", raises=False))
+    assert "the inbox of source cities is gone" in said
+    assert "pipeline.yaml, line 7, key sources.cities" in said
+    assert files.as_they_are().only_ticks("totals").success
+
+
+def test_ways_out_can_be_gone_in_dagster() -> None:
+    for error in (
+        HistoryLost("gone"),
+        SourceReplaced("another one"),
+        CorruptStore("a file is lost", CorruptStore.repairable),
+    ):
+        words = in_dagster(str(error))
+        assert words != str(error)
+        assert "flow." not in words
+        assert "tick(" not in words

@@ -13,7 +13,9 @@ from dagster import (
     DagsterEventType,
     DagsterExecutionInterruptedError,
     DagsterRunStatus,
+    Definitions,
     TableColumnDep,
+    asset,
 )
 from dagster._core.definitions.data_version import (
     CachingStaleStatusResolver,
@@ -26,14 +28,14 @@ from ivm_core.api.frontier import read_frontier
 from ivm_core.store import faults
 from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
 from tests.dagster.running import Run, checks, materialized, observed, value
-from tests.dagster.sensing import reason, request
-from tideview.assets import failures
+from tests.dagster.sensing import RETENTION, evaluate, reason, request
+from tideview.assets import ResourceKeys, failures, tideview_definitions
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dagster import DagsterEvent, DagsterInstance, Definitions, ExecuteInProcessResult
+    from dagster import DagsterEvent, DagsterInstance, ExecuteInProcessResult
 
     from tideview.resources.flow_store import FlowStore
     from tideview.resources.inbox import Inbox
@@ -254,10 +256,15 @@ def test_a_changed_view_is_rolled_out_by_its_next_run(
         folder = write_pipeline(tmp_path / "till", declaration, {**VIEWS, **views})
         return Run(definitions_of(load_pipeline(folder), flows), instance)
 
+    stricter = changed(big=f"-- require: incremental\n{VIEWS['big']}")("big", raises=False)
+    assert "put back what the file said of require" in failure(stricter)
     lower = VIEWS["big"].replace("10", "5").replace("customer, total", "customer AS who, total")
     another = {"big": lower, "none": "SELECT who FROM big WHERE total > 6"}
     refused = changed(f"{DECLARATION}changed_views: refuse\n", **another)("big", raises=False)
     assert "view big is declared differently" in failure(refused)
+    assert "say changed_views: alter in pipeline.yaml" in failure(refused)
+    assert "views/big.sql" in failure(refused)
+    assert "flow." not in failure(refused)
 
     result = changed(**another)("totals", "big", "none", "places")
     assert result.success
@@ -274,3 +281,28 @@ def test_a_changed_view_is_rolled_out_by_its_next_run(
     again = changed(**cosmetic).only_ticks("big")
     assert "definition_change" not in materialized(again)["big"].metadata
     assert value(materialized(again)["big"], "rows") == 1
+
+
+def test_a_project_with_a_spark_of_its_own_names_ours(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    @asset(required_resource_keys={"spark"})
+    def mine(context) -> None:  # type: ignore[no-untyped-def]
+        assert context.resources.spark == "theirs"
+
+    theirs = Definitions(assets=[mine], resources={"spark": "theirs", "flows": "theirs"})
+    folder = write_pipeline(tmp_path / "till", DECLARATION, VIEWS)
+    keys = ResourceKeys(flows="tideview_flows", spark="tideview_spark")
+    defs = Definitions.merge(
+        theirs, tideview_definitions(folder, store=flows.path, resource_keys=keys)
+    )
+    assert request(defs, instance).run_key
+    result = Run(defs, instance)()
+    assert result.success
+    assert all(check.passed for check in checks(result).values())
+    every = defs.resolve_implicit_global_asset_job_def()
+    others = {AssetKey("mine"), AssetKey(["till", "sales"])}
+    assert every.get_subset(asset_selection=others).execute_in_process(instance=instance).success
+    upkeep = defs.resolve_job_def("till_maintenance")
+    assert upkeep.execute_in_process(instance=instance).success
+    assert evaluate(defs, instance, RETENTION).skip_message

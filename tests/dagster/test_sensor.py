@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from dagster import AssetKey, DagsterRunStatus
+from dagster import AssetKey, DagsterRunStatus, Definitions, asset, define_asset_job
 from dagster._core.test_utils import create_run_for_test
 from deltalake import DeltaTable
 
@@ -24,7 +24,7 @@ from tideview.assets.retention_sensor import endangered_sources
 from tideview.resources.pipeline_spec import PipelineSpec, SourceSpec, ViewSpec
 
 if TYPE_CHECKING:
-    from dagster import DagsterInstance, Definitions
+    from dagster import DagsterInstance
     from pyspark.sql import SparkSession
 
     from tideview.resources.flow_store import FlowStore
@@ -38,6 +38,7 @@ def test_missing_tables_are_named_and_survived(
     told = reason(defs, instance)
     assert "sales: unreadable (there is no Delta table" in told
     assert "views that can't go on: totals, big, places" in told
+    assert "made by whoever feeds them, or by the first run: materialize the views" in told
     flows.inboxes(pipeline)["sales"].make()
     asked = request(defs, instance)  # what reads no missing table goes on
     assert asked.asset_selection == [AssetKey(["till", name]) for name in ("totals", "big")]
@@ -64,6 +65,31 @@ def test_what_is_new_waits_for_the_run_that_is_under_way(
     create_run_for_test(instance, tags={PIPELINE_TAG: "other"}, status=DagsterRunStatus.STARTED)
     instance.report_run_failed(run)
     assert request(defs, instance).run_key
+
+
+def test_runs_that_someone_else_asked_for_are_waited_for_too(
+    defs: Definitions, instance: DagsterInstance, inboxes: dict[str, Inbox]
+) -> None:
+    @asset
+    def mine() -> None: ...
+
+    own = define_asset_job("own", [AssetKey(["till", "big"])])
+    every = Definitions.merge(defs, Definitions(assets=[mine], jobs=[own]))
+
+    def is_waited_for(job: str, selection: set[AssetKey] | None) -> bool:
+        run = instance.create_run_for_job(
+            every.resolve_job_def(job), asset_selection=selection, status=DagsterRunStatus.STARTED
+        )
+        asked = evaluate(defs, instance)
+        instance.report_run_failed(run)
+        return f"run {run.run_id} is under way" in (asked.skip_message or "")
+
+    everything = every.resolve_implicit_global_asset_job_def().name
+    assert is_waited_for(everything, {AssetKey(["till", "totals"])})  # the button, a condition
+    assert is_waited_for("own", None)
+    assert not is_waited_for(everything, {AssetKey("mine")})
+    assert not is_waited_for(everything, {AssetKey(["till", "sales"])})
+    assert not is_waited_for("till_complete_check", None)  # it only reads
 
 
 def test_every_view_has_its_own_frontier(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from pyspark import TaskContext
 
-from ivm_core import DeltaBatch, IncrementalFlow, UserError
+from ivm_core import DeltaBatch, IncrementalFlow, SourceReplaced, UnknownName, UserError
 from tests.flow.shop import declare_shop
 
 if TYPE_CHECKING:
@@ -154,3 +155,33 @@ def forge(place: Path, view: str, column: str, values: dict[str, int]) -> None:
         ]
         kind = rows.schema.field(column).type
         pq.write_table(rows.set_column(place_of, column, pa.array(forged, kind)), file)
+
+
+def test_what_nobody_reads_any_more_is_in_the_way_of_no_replay(
+    flow: IncrementalFlow, tmp_path: Path
+) -> None:
+    for name in ("former", "next"):
+        write_deltalake(str(tmp_path / name), pa.table({"n": [1, 2]}))
+        flow.register_source(name, delta_table=tmp_path / name)
+    flow.register_source("fed", "n BIGINT")
+    flow.register_view("apart", "SELECT n + 1 AS n FROM fed")
+    flow.register_view("kept", "SELECT n * 2 AS n FROM former")
+    flow.tick()
+    shutil.rmtree(tmp_path / "former")
+    write_deltalake(str(tmp_path / "former"), pa.table({"n": [7]}))
+    flow.tick("fed", [(2,)], views=["apart"])
+    with pytest.raises(SourceReplaced):
+        flow.replay(2, hydrated=True)
+    alone = flow.replay(2, hydrated=True, views=["apart"])
+    assert alone.equal
+    assert alone.hydrated_at == 1
+    assert {(each.tick, each.view) for each in alone.deltas} == {(2, "apart")}
+    flow.alter_view("kept", "SELECT n * 2 AS n FROM next")
+    flow.tick("fed", [(3,)])
+    flow.tick("fed", [(4,)])
+    found = flow.replay(flow.current_tick, hydrated=True)
+    assert found.equal
+    assert {each.view for each in found.deltas} == {"apart", "kept"}
+    assert flow.replay(2, hydrated=True, views=["apart"]).equal
+    with pytest.raises(UnknownName, match="no view 'gone'"):
+        flow.replay(2, views=["gone"])

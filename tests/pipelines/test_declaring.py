@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import pyarrow as pa
 import pytest
 import yaml
+from dagster import AssetKey
 from dagster._utils.schedules import is_valid_cron_string
 from deltalake import DeltaTable, write_deltalake
 
@@ -17,6 +19,7 @@ from ivm_core.api.declaration import pipeline_rules, rules_of
 from ivm_core.api.document_rules import complaints
 from ivm_core.api.documents import from_yaml
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
+from tideview.assets import tideview_definitions
 from tideview.resources.cron import is_cron
 from tideview.resources.flow_store import FlowStore
 from tideview.resources.pipeline_folder import load_pipeline, survey_pipeline
@@ -369,18 +372,49 @@ def test_time_tables_are_those_of_dagster() -> None:
         "0 0 0 * *",
         "a b c d e",
         "5-1 * * * *",
+        "*/90 * * * *",
+        "0 */24 * * *",
     ):
         assert not is_cron(text), text
 
 
 def test_a_followed_tables_own_columns_are_read_from_its_log(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    write_deltalake(str(tmp_path / "theirs"), pyarrow.table({"id": [1], "price": [2.5]}))
+    write_deltalake(str(tmp_path / "theirs"), pa.table({"id": [1], "price": [2.5]}))
     declaration = f"name: p\nsources:\n  prices: {{delta_table: {tmp_path / 'theirs'}}}\n"
     views = {"dear": "SELECT id FROM prices WHERE price > 2"}
     folder = write_pipeline(tmp_path / "p", declaration, views)
     [prices] = load_pipeline(folder).sources
     assert prices.schema.names == ("id", "price")
+
+
+def test_a_date_without_quotes_is_told_as_one(tmp_path: Path) -> None:
+    between = (
+        "{type: expect_column_values_to_be_between, kwargs: {column: n, min_value: 2024-01-01}}"
+    )
+    views = {"all": f"/*---\nexpectations:\n  - {between}\n---*/\nSELECT 1 AS n FROM sales"}
+    folder = write_pipeline(tmp_path / "till", DECLARATION, views)
+    with pytest.raises(UserError, match="the date 2024-01-01 found") as told:
+        load_pipeline(folder)
+    assert "Min Value" not in told.value.what
+    assert told.value.fix == "put it in quotes"
+    assert "line 3, key expectations[0].kwargs.min_value" in told.value.where
+
+
+def test_the_store_that_is_given_has_the_tables_of_the_store(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "given" / "lake"), pa.table({"n": [1]}))
+    folder = write_pipeline(
+        tmp_path / "found",
+        "name: found\nsources: {lake: {delta_table: '${store}/lake'}}\n",
+        {"all": "SELECT n FROM lake"},
+    )
+    found = survey_pipeline(folder, tmp_path / "given")
+    assert isinstance(found, PipelineSpec)
+    assert found.sources[0].schema.names == ("n",)
+    defs = tideview_definitions(folder, store=tmp_path / "given")
+    shown = defs.resolve_asset_graph().get(AssetKey(["found", "all"])).description
+    assert "can't be used" not in (shown or "")
+    with pytest.raises(UserError, match="is known to a run, not here"):
+        Source("lake", delta_table="${store}/lake")
 
 
 def test_an_inbox_drops_batches_that_come_again(tmp_path: Path) -> None:

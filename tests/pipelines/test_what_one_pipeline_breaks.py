@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from dagster import AssetCheckResult, AssetKey, Definitions, asset_check
 from dagster._utils.schedules import get_smallest_cron_interval
 
 from ivm_core import UserError
+from ivm_core.api.declaration import Declaration
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
 from tideview.assets import folder_definitions, tideview_definitions
 from tideview.resources.cron import shortest_gap
@@ -20,8 +22,10 @@ from tideview.resources.pipeline_spec import Expectation, Freshness, Pipeline, S
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tideview.assets.resource_keys import ResourceKeys
     from tideview.resources.flow_store import FlowStore
 
+HOUR = timedelta(hours=1)
 HEALTHY = DECLARATION.replace("till", "healthy")
 
 
@@ -161,11 +165,69 @@ def test_names_of_checks_are_taken_in_python_too() -> None:
 
 def test_what_only_dagster_refuses_is_the_problem_of_its_pipeline(tmp_path: Path) -> None:
     source = Source("s", "a INT")
-    stale = View("v", "SELECT a FROM s", freshness=Freshness(timedelta(seconds=1)))
-    shown = problems_beside_a_healthy_one(tmp_path, Pipeline("other", [source], [stale]))
+    owned = View("v", "SELECT a FROM s", owners=["somebody or other"])
+    shown = problems_beside_a_healthy_one(tmp_path, Pipeline("other", [source], [owned]))
     assert set(shown) == {"other/pipeline_yaml"}
-    assert "CheckError" in shown["other/pipeline_yaml"]
+    assert "DagsterInvalidDefinitionError" in shown["other/pipeline_yaml"]
     assert "where: pipeline other" in shown["other/pipeline_yaml"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "says nothing"),
+        ({"fail_after": timedelta(seconds=1)}, "fail_after=0:00:01 can't be"),
+        ({"fail_after": timedelta(days=9999)}, "fail_after=9999 days"),
+        ({"fail_after": HOUR, "warn_after": HOUR}, "warn_after is not before fail_after"),
+        ({"cron": "0 9 * *", "lookback": HOUR}, "'0 9 * *' is no time table"),
+        ({"cron": "0 9 31 2 *", "lookback": HOUR}, "is no time table"),
+        ({"cron": "0 9 * * *"}, "needs a lookback"),
+        ({"cron": "0 * * * *", "lookback": 2 * HOUR}, "beyond the deadline before"),
+        ({"cron": "0 9 * * *", "lookback": HOUR, "timezone": "Mars"}, "no time zone 'Mars'"),
+    ],
+)
+def test_freshness_in_python_is_held_to_the_same(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UserError, match=re.escape(told)) as refused:
+        Freshness(**given)
+    assert refused.value.where == "freshness"
+    assert refused.value.fix
+
+
+def test_files_that_would_be_passed_over_are_told(tmp_path: Path) -> None:
+    folder = write_pipeline(tmp_path / "till", DECLARATION, VIEWS)
+    (folder / "views" / "sub").mkdir()
+    (folder / "views" / "sub" / "totals.sql").write_text("SELECT id FROM sales")
+    (folder / "views" / "LOUD.SQL").write_text("SELECT id FROM sales")
+    (folder / "views" / ".kept").mkdir()
+    (folder / "views" / ".kept" / "old.sql").write_text("SELECT id FROM sales")
+    other = write_pipeline(tmp_path / "other", DECLARATION.replace("till", "other"), VIEWS)
+    (other / "pipeline.yaml").rename(other / "pipeline.yml")
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/LOUD_SQL", "till/sub_totals_sql", "other/pipeline_yaml"}
+    assert "views/sub/totals.sql" in shown["till/sub_totals_sql"]
+    assert "move it into views/" in shown["till/LOUD_SQL"]
+    assert "rename it to pipeline.yaml" in shown["other/pipeline_yaml"]
+
+
+def test_one_store_is_told_of_pipelines_of_two_calls(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        declaration = f"{DECLARATION.replace('till', name)}store: ../kept\n"
+        write_pipeline(tmp_path / name, declaration, VIEWS)
+    tideview_definitions(tmp_path / "one")
+    tideview_definitions(tmp_path / "one")
+    later = tideview_definitions(tmp_path / "two").resolve_asset_graph()
+    told = later.get(AssetKey(["two", "pipeline_yaml"])).description or ""
+    assert "the pipelines one and two have one store" in told
+    (tmp_path / "one" / "pipeline.yaml").unlink()
+    healthy = tideview_definitions(tmp_path / "two").resolve_asset_graph()
+    assert AssetKey(["two", "totals"]) in healthy.get_all_asset_keys()
+
+
+def test_a_byte_order_mark_is_no_json(tmp_path: Path) -> None:
+    file = tmp_path / "sources.json"
+    file.write_text('\ufeff{"sources": {"link": "a BIGINT"}}', encoding="utf-8")
+    [link] = Declaration(file, of_sources=True).sources()
+    assert link.schema.names == ("a",)
 
 
 def test_what_dagster_refuses_only_when_it_resolves(
@@ -177,8 +239,8 @@ def test_what_dagster_refuses_only_when_it_resolves(
     def again() -> AssetCheckResult:
         return AssetCheckResult(passed=True)
 
-    def with_a_check_twice(pipeline: Pipeline, flows: FlowStore) -> Definitions:
-        made = ours(pipeline, flows)
+    def with_a_check_twice(pipeline: Pipeline, flows: FlowStore, keys: ResourceKeys) -> Definitions:
+        made = ours(pipeline, flows, keys)
         twice = Definitions(asset_checks=[again])
         return Definitions.merge(made, twice) if pipeline.name == "till" else made
 
@@ -192,10 +254,10 @@ def test_what_dagster_refuses_only_when_it_resolves(
 def test_a_reader_that_fails_is_the_problem_of_its_pipeline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails_for_till(folder: Path) -> object:
+    def fails_for_till(folder: Path, store: Path) -> object:
         if folder.name == "till":
             raise OverflowError("too much")
-        return survey_pipeline(folder)
+        return survey_pipeline(folder, store)
 
     monkeypatch.setattr(folder_definitions, "survey_pipeline", fails_for_till)
     write_pipeline(tmp_path / "till", DECLARATION, VIEWS)

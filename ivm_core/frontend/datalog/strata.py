@@ -76,9 +76,7 @@ def strata_of(derived: Sequence[str], clauses: Iterable[Clause]) -> tuple[Stratu
     for need in needs:
         if need.why and place.get(need.reads, -1) == place[need.clause.head.relation]:
             raise _circular(need, reads)
-    return tuple(
-        Stratum(group, len(group) > 1 or group[0] in reads[group[0]]) for group in groups
-    )
+    return tuple(Stratum(group, len(group) > 1 or group[0] in reads[group[0]]) for group in groups)
 
 
 def _circular(need: Need, reads: Mapping[str, Iterable[str]]) -> Exception:
