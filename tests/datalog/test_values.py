@@ -49,29 +49,31 @@ def test_there_is_one_zero(spark: SparkSession) -> None:
         assert found["flipped"] == [(-2.0,), (0.0,), (2.0,)]
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "n(x - x) :- a(x, _).",
-        "n(z) :- a(x, _), z = x - x.",
-        'n(to_float("NaN")) :- a(_, _).',
-        "n((y - 2.0) ^ 0.5) :- a(_, y).",
-        "n(z) :- z = sum x : { a(x, _) }.",
-        "n(sum(x)) :- a(x, _).",
-        "n(z) :- z = min x - x : { a(x, _) }.",
-    ],
-)
-def test_what_is_no_number_is_no_fact(spark: SparkSession, rule: str) -> None:
-    program = f".decl a(x: float, y: float) .input a .decl n(x: float) .output n {rule}"
+NO_NUMBERS = [
+    "n(z) :- a(x, _), z = x - x.",
+    "n(sum(x)) :- a(x, _).",
+    "n(x - x) :- a(x, _).",
+    'n(to_float("NaN")) :- a(_, _).',
+    "n((y - 2.0) ^ 0.5) :- a(_, y).",
+    "n(z) :- z = sum x : { a(x, _) }.",
+    "n(z) :- z = min x - x : { a(x, _) }.",
+]
+
+
+def test_what_is_no_number_is_no_fact(spark: SparkSession) -> None:
     facts = {"a": [(float("inf"), 1.0), (float("-inf"), 1.0)]}
-    with Session.create(program, spark=spark) as session:
-        session.insert("a", facts["a"])
-        with pytest.raises(TickFailed, match="no number") as told:
-            session.step()
-        assert rule in str(told.value)
-        assert session.epoch == 0
-    with pytest.raises(TickFailed, match="no number"):
-        run(program, facts, spark)
+    for number, rule in enumerate(NO_NUMBERS):
+        program = f".decl a(x: float, y: float) .input a .decl n(x: float) .output n {rule}"
+        with pytest.raises(TickFailed, match="no number"):
+            run(program, facts, spark)
+        if number > 1:
+            continue
+        with Session.create(program, spark=spark) as session:
+            session.insert("a", facts["a"])
+            with pytest.raises(TickFailed, match="no number") as told:
+                session.step()
+            assert rule in str(told.value)
+            assert session.epoch == 0
 
 
 def test_a_sum_may_be_past_64_bits_on_its_way(spark: SparkSession) -> None:
@@ -128,7 +130,7 @@ def test_substrings_may_ask_for_more_than_there_is(spark: SparkSession) -> None:
 
 def test_many_facts_rules_conditions_and_terms(spark: SparkSession) -> None:
     facts = "\n".join(f"e({n}, {n + 1})." for n in range(-300, 300) if n % 10)
-    rules = "\n".join(f"far(x + {n}) :- a(x), x > {n}." for n in range(150))
+    rules = "\n".join(f"far(x + {n}) :- a(x), x > {n}." for n in range(70))
     terms = " + ".join(["x"] * 60)
     conditions = ", ".join(f"x != {n}" for n in range(200))
     program = f"""
