@@ -29,6 +29,7 @@ from tideview.assets.names import (
 )
 from tideview.assets.outlook import Outlook, lookout
 from tideview.assets.resource_keys import USUAL, ResourceKeys
+from tideview.assets.tries import next_try
 from tideview.resources.pipeline_spec import Pipeline
 
 UNDER_WAY = [
@@ -47,9 +48,9 @@ def source_sensor(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> SensorDefin
     """A sensor that asks for a run of the views that lack something their sources have.
 
     It waits while a run is under way, so that a burst of changes becomes one tick, and says why it
-    skips. A state of the sources is tried once: a run that failed is not asked for again before
-    something changes. Views whose sources can't be read are left out, the others go on. The newest
-    versions are reported as observations of the sources.
+    skips. A run that failed is asked for again a few times, later each time. Views whose sources
+    can't be read are left out, the others go on. The newest versions are reported as observations
+    of the sources.
     """
 
     @sensor(
@@ -87,8 +88,11 @@ def _asked(
         return SkipReason(f"run {run.run_id} is under way; what is new waits for it")
     if stuck:
         context.log.warning(stuck)
+    key, tried = next_try(context.instance, pipeline, outlook.run_key)
+    if tried:
+        return SkipReason(tried)
     return RunRequest(
-        run_key=outlook.run_key,
+        run_key=key,
         asset_selection=[asset_key(pipeline, view) for view in outlook.behind],
         tags={PIPELINE_TAG: pipeline.name, NEWS_TAG: outlook.told() or "views that are new"},
     )

@@ -1,6 +1,7 @@
 """A pipeline's views as assets; materializing any of them is one tick."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from dagster import (
@@ -32,6 +33,7 @@ from tideview.assets.names import (
 )
 from tideview.assets.resource_keys import USUAL, ResourceKeys
 from tideview.assets.rollout import Rollout, opened_for_a_tick
+from tideview.assets.unheard import unheard_ticks
 from tideview.assets.way_out import in_dagster
 from tideview.resources.pipeline_spec import Pipeline
 
@@ -76,6 +78,12 @@ def tick_assets(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> AssetsDefinit
                 yield from _swapped(pipeline, frontier, _swaps(rollout))
                 raise
             frontier = read_frontier(flows.flow_path(pipeline))
+            inputs_of = partial(_input_tags, pipeline, frontier)
+            told = {summary.tick, *(each.tick or 0 for each in rollout.altered.values())}
+            for unheard in unheard_ticks(
+                context.instance, pipeline, flow, frontier, told, inputs_of
+            ):
+                context.log_event(unheard)
             metadata = {}
             explained = {name: flow.explain(name) for name in summary.views}
             for name in summary.views:
@@ -109,21 +117,12 @@ def tick_assets(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> AssetsDefinit
         for view in ticked:
             key = asset_key(pipeline, view.name)
             digest = summary.views[view.name].state_digest
-            # what the tick has read, which may be newer than what was known when the run began
-            read = {
-                f"{INPUT_VERSION_TAG}{asset_key(pipeline, name).to_user_string()}": (
-                    source_data_version(versions[name])
-                    if name in versions
-                    else frontier.views[name].digest
-                )
-                for name in view.inputs
-            }
             if view.name in selected:
                 yield MaterializeResult(
                     asset_key=key,
                     metadata=metadata[view.name],
                     data_version=DataVersion(digest),
-                    tags=read,
+                    tags=inputs_of(view.name),
                 )
             else:
                 tags = {DATA_VERSION_TAG: digest}
@@ -132,6 +131,18 @@ def tick_assets(pipeline: Pipeline, keys: ResourceKeys = USUAL) -> AssetsDefinit
                 )
 
     return tick
+
+
+def _input_tags(pipeline: Pipeline, frontier: Frontier, view: str) -> dict[str, str]:
+    """What a view has read, which may be newer than what was known when the run began."""
+    versions = frontier.views[view].versions
+    inputs = next(each.inputs for each in pipeline.views if each.name == view)
+    return {
+        f"{INPUT_VERSION_TAG}{asset_key(pipeline, name).to_user_string()}": (
+            source_data_version(versions[name]) if name in versions else frontier.views[name].digest
+        )
+        for name in inputs
+    }
 
 
 def _swaps(rollout: Rollout) -> dict[str, dict[str, Any]]:

@@ -23,6 +23,7 @@ from ivm_core.api.registering import register_views
 from ivm_core.engine.active_session import active_session_kept
 from ivm_core.engine.altering import drop_failed
 from ivm_core.engine.backfilling import Backfill, backfill
+from ivm_core.engine.certificate import summary_of
 from ivm_core.engine.chaining import Chain, check_chain
 from ivm_core.engine.checking import Comparison, compare_with_query
 from ivm_core.engine.checkpointing import Checkpoint, checkpoint, checkpoint_full
@@ -46,6 +47,7 @@ from ivm_core.engine.widening import widen_followed
 from ivm_core.model.errors import (
     ClosedFlow,
     NotIncremental,
+    OutOfRange,
     Refusal,
     TickFailed,
     Unsupported,
@@ -702,6 +704,17 @@ class IncrementalFlow:
         engine = self._engine
         engine.refresh()
         return engine.history.tick
+
+    def summary(self, tick: int) -> StepSummary:
+        """What a committed tick did; `OutOfRange` for one that is not in the log."""
+        engine = self._engine
+        engine.refresh()
+        if tick not in engine.history.commits:
+            raise OutOfRange(
+                f"there is no tick {tick} in the log",
+                fix=f"ask for one up to {engine.history.tick}; old ones are folded by retention",
+            )
+        return summary_of(engine.history, tick)
 
     @property
     def spark(self) -> SparkSession:

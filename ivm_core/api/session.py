@@ -216,11 +216,19 @@ class Session:
         before = self.epoch
         with self._reader.busy:
             engine = self._reader.engine
-            with active_session_kept(lambda: engine.spark):
-                compiled.change_to(other, self._flow, engine)
+            try:
+                with active_session_kept(lambda: engine.spark):
+                    compiled.change_to(other, self._flow, engine)
+            except TickFailed as error:
+                raise self._failed(error, other) from error
             self._compiled = other
-        kept = {name for name in self.program.outputs if name in compiled.program.outputs}
-        since = {name: before if name in kept else 0 for name in self.program.outputs}
+        was, now = compiled.program, self.program
+        kept = {
+            name
+            for name in now.outputs
+            if name in was.outputs and was.relations[name].columns == now.relations[name].columns
+        }
+        since = {name: before if name in kept else None for name in now.outputs}
         delta = self._delta(since, {}, None)
         self._call_back(delta)
         return delta
@@ -387,10 +395,16 @@ class Session:
         return batches, ignored
 
     def _delta(
-        self, since: Mapping[str, int], ignored: Mapping[str, int], summary: Any
+        self, since: Mapping[str, int | None], ignored: Mapping[str, int], summary: Any
     ) -> StepDelta:
+        """What came and went after a tick; of relations without one everything came."""
         at = self._reader.engine.history.tick
-        rows = {name: self._reader.changes(name, tick, at) for name, tick in since.items()}
+        rows = {
+            name: self._reader.all_new(name, at)
+            if tick is None
+            else self._reader.changes(name, tick, at)
+            for name, tick in since.items()
+        }
         return StepDelta(rows, at, ignored, summary)
 
     def _call_back(self, delta: StepDelta) -> None:
@@ -406,12 +420,19 @@ class Session:
         if errors:
             raise errors[0]
 
-    def _failed(self, error: TickFailed) -> TickFailed:
-        rules = self._compiled.rules_of(error.view)
+    def _failed(self, error: TickFailed, of: ProgramFlow | None = None) -> TickFailed:
+        """The error in the program's own terms: that of the session, or one that it would get."""
+        compiled = of or self._compiled
+        rules = compiled.rules_of(error.view)
         where = f"relation {error.view}\n{rules}" if rules else error.where
         fix = DISCARD if type(error) is TickFailed else error.fix
+        if of is not None:
+            fix = (
+                "correct the rules, or first remove the facts that they fail on; nothing is changed"
+            )
         if isinstance(error, RecursionLimit):
-            number = next((n for n, e in enumerate(self.strata, 1) if error.view in e.relations), 0)
+            strata = enumerate(compiled.program.strata, 1)
+            number = next((n for n, each in strata if error.view in each.relations), 0)
             where, fix = f"stratum {number}, {where}", ENDLESS
         return type(error)(
             without_advice(error.what),

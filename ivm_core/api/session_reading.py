@@ -79,6 +79,15 @@ class SessionReader:
 
         return FactRows(load, frame)
 
+    def all_new(self, view: str, at: int) -> FactRows[tuple[Fact, int]]:
+        """All facts of a relation as of a tick, as if they had come with it."""
+        facts = self.facts(view, at)
+
+        def frame() -> DataFrame:
+            return facts.df.selectExpr("*", f"1L AS {WEIGHT}")
+
+        return FactRows(lambda: [(fact, 1) for fact in facts], frame)
+
     def changes(self, view: str, since: int, at: int) -> FactRows[tuple[Fact, int]]:
         """What came and went after one tick up to another."""
 

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, NoReturn
 from sqlglot import exp
 
 from ivm_core.compile.nulls import always_valued, asked_for_value, chosen_from, required, unwrapped
+from ivm_core.compile.ordered_types import kind_of_value, reordered
+from ivm_core.compile.totality import column_type
 from ivm_core.model.errors import Unsupported
 from ivm_core.operators.sql import tree_of
 from ivm_core.plan.nodes import Filter, Generate, Join, Match, Node, Project, Scan, UnionAll
 from ivm_core.plan.recursion import BAG, MAX, MIN, SET, Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ivm_core.model.schema import Schema
     from ivm_core.plan.scalar import Scalar
@@ -48,7 +50,8 @@ class _Move:
 
     way: int
     is_null_first: bool = True
-    is_text: bool = False
+    kind: str = ""
+    """TEXT or FLOAT, where it is known to be one."""
 
 
 _Moves = dict[str, _Move]
@@ -88,13 +91,7 @@ class _Checking:
 
     def __init__(self, component: Mapping[str, Rules], schemas: Mapping[str, Schema]) -> None:
         self._valued = always_valued(component)
-        self._texts = {
-            name
-            for name, rules in component.items()
-            if name in schemas
-            and rules.value
-            and schemas[name].field(rules.value).type.kind == "STRING"
-        }
+        self._schemas = schemas
         self._moving = {
             name: (rules.value, DOWN if rules.fold == MIN else UP)
             for name, rules in component.items()
@@ -125,8 +122,10 @@ class _Checking:
         if isinstance(node, Scan):
             value, way = self._moving.get(node.relation, ("", STILL))
             names = zip(node.columns, node.fields, strict=True)
-            is_text = node.relation in self._texts
-            move = _Move(way, node.relation not in self._valued, is_text)
+            if way == STILL:
+                return {}
+            kind = self._kind_of(node)(node.columns[node.fields.index(value)])
+            move = _Move(way, node.relation not in self._valued, kind)
             return {column: move for column, field in names if field == value}
         if isinstance(node, UnionAll):
             return self._of_union(node, where)
@@ -134,17 +133,17 @@ class _Checking:
         for each in node.inputs:
             below |= self._moves(each, where)
         if isinstance(node, Project):
-            found = {name: self._move(scalar, below, where) for name, scalar in node.outputs}
+            found = {name: self._move(scalar, below, node, where) for name, scalar in node.outputs}
             return {name: move for name, move in found.items() if move is not None}
         if isinstance(node, Filter):
-            return self._conditions([node.predicate], below, where)
+            return self._conditions([node.predicate], below, node, where)
         if isinstance(node, Join):
-            return self._conditions(node.conditions, below, where)
+            return self._conditions(node.conditions, below, node, where)
         if isinstance(node, Match):
             if node.kind == "ANTI":
                 self._refuse_any(node.conditions, below, where)
             else:
-                below = self._conditions(node.conditions, below, where)
+                below = self._conditions(node.conditions, below, node, where)
             return {name: move for name, move in below.items() if name in node.columns}
         if isinstance(node, Generate):
             self._refuse_any([node.generator], below, where)
@@ -164,11 +163,13 @@ class _Checking:
                 found[name] = _Move(
                     move.way,
                     any(each.is_null_first for each in both),
-                    any(each.is_text for each in both),
+                    max(each.kind for each in both),
                 )
         return found
 
-    def _conditions(self, conditions: Iterable[Scalar], moves: _Moves, where: str) -> _Moves:
+    def _conditions(
+        self, conditions: Iterable[Scalar], moves: _Moves, node: Node, where: str
+    ) -> _Moves:
         """What moves among the rows for which conditions hold; refuses those that may cease to."""
         trees = [(each, tree_of(each)) for each in conditions]
         given = {name for _, tree in trees for name in required(tree)}
@@ -179,6 +180,7 @@ class _Checking:
         for condition, tree in trees:
             if not condition.columns & set(moves):
                 continue
+            self._refuse_reordered(condition, moves, node, where)
             try:
                 holds = _stays_true(tree, moves)
             except _MovesBothWays as both:
@@ -193,21 +195,42 @@ class _Checking:
             if scalar.columns & set(moves):
                 self._refuse(scalar.sql, where, "it can change when the extreme improves")
 
-    def _move(self, scalar: Scalar, moves: _Moves, where: str) -> _Move | None:
+    def _refuse_reordered(self, scalar: Scalar, moves: _Moves, node: Node, where: str) -> None:
+        reason = reordered(tree_of(scalar), moves, self._kinds(moves, node))
+        if reason:
+            self._refuse(scalar.sql, where, reason)
+
+    def _kinds(self, moves: _Moves, node: Node) -> Callable[[str], str]:
+        """The kinds of a node's inputs, as far as they are known."""
+
+        def kind(column: str) -> str:
+            if column in moves:
+                return moves[column].kind
+            of = next(each for each in node.inputs if column in each.columns)
+            return self._kind_of(of)(column)
+
+        return kind
+
+    def _kind_of(self, node: Node) -> Callable[[str], str]:
+        def kind(column: str) -> str:
+            found = column_type(node, column, self._schemas)
+            return "" if found is None else found.kind
+
+        return kind
+
+    def _move(self, scalar: Scalar, moves: _Moves, node: Node, where: str) -> _Move | None:
         if not scalar.columns & set(moves):
             return None
         tree = tree_of(scalar)
+        self._refuse_reordered(scalar, moves, node, where)
         try:
             way = _way_of(tree, moves)
         except _MovesBothWays as both:
             self._refuse_null(both, scalar, where)
             self._refuse(scalar.sql, where, "it need not get better when the extreme does")
         made_of = [moves[name] for name in _moving_in(tree, moves)]
-        return _Move(
-            way,
-            any(each.is_null_first for each in made_of),
-            any(each.is_text for each in made_of),
-        )
+        kind = kind_of_value(tree, self._kinds(moves, node))
+        return _Move(way, any(each.is_null_first for each in made_of), kind)
 
     def _refuse_null(self, both: _MovesBothWays, scalar: Scalar, where: str) -> None:
         if both.unless_null:
@@ -265,7 +288,7 @@ def _way_of(tree: exp.Expr, moves: _Moves) -> int:
         return _one_way([_way_of(tree.left, moves), -_way_of(tree.right, moves)])
     if isinstance(tree, exp.Add):
         return _one_way([_way_of(tree.left, moves), _way_of(tree.right, moves)])
-    if _keeps_order(tree) and not any(moves[name].is_text for name in _moving_in(tree, moves)):
+    if _keeps_order(tree):
         return _way_of(tree.this, moves)
     for name, spoiled in (("least", UP), ("greatest", DOWN)):
         parts = chosen_from(tree, name)

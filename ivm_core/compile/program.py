@@ -258,6 +258,10 @@ def recursive_program(
             fix="declare every column of the SELECT once, in its order",
         )
     plan = with_declared_columns(planned.plan, catalog[name], catalog, types)
+    if plan is not planned.plan:
+        for node in plan.walk():
+            if isinstance(node, Project):  # the casts to what is declared are new
+                types.types(node, catalog)
     made = recursive(
         name, plan, component, catalog, lambda node: types.types(node, catalog), inner_name
     )

@@ -386,7 +386,10 @@ class _Plan:
         swapped = self._swapped
         before = {view: replace(states[view]) for view in swapped}
         old = {view: self._history.views[view] for view in swapped}
-        summary = self._tick(hydrate=True, altered=list(self.nexts.values()), dropped=gone)
+        try:
+            summary = self._tick(hydrate=True, altered=list(self.nexts.values()), dropped=gone)
+        except TickFailed as error:
+            raise self._of_view(error) from error
         downstream = set(self._catalog.downstream(self.nexts)) - set(self.nexts)
         found = {}
         for view, definition in swapped.items():
@@ -404,6 +407,19 @@ class _Plan:
                 },
             )
         return found
+
+    def _of_view(self, error: TickFailed) -> TickFailed:
+        """The error with the name that a view has, and not that of what stands beside it."""
+        names = {each.kept_in: name for name, each in self.nexts.items()}
+        view = names.get(error.view, error.view)
+        return type(error)(
+            error.what,
+            f"the new definition of view {view}" if error.view in names else error.where,
+            error.fix,
+            view=view,
+            cause=error.cause,
+            row=error.row,
+        )
 
     def _tick(self, **wanted: Any) -> StepSummary:
         """A tick in which nothing but definitions changes: neither sources nor the time."""

@@ -293,8 +293,8 @@ class ViewEvaluation:
 
 
 def without_advice(said: str) -> str:
-    """What Spark says without the functions and settings that it advises, where nobody has them."""
-    return _ADVICE.sub("", said)
+    """What Spark says, without SQL, functions and settings where nobody has any of them."""
+    return _ADVICE.sub("", said.partition("\n== SQL")[0]).strip()
 
 
 def spark_message(error: PySparkException) -> str:

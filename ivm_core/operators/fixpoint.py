@@ -25,10 +25,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.model.types import has_float
+from ivm_core.model.types import FLOAT_KINDS, has_float
 from ivm_core.operators.extremes import with_one_zero
+from ivm_core.operators.formula import formula
 from ivm_core.operators.operator import Form
-from ivm_core.operators.sql import column, named, relation, select, union_all
+from ivm_core.operators.sql import column, named, relation, select, tree_of, union_all
+from ivm_core.plan.nodes import Project
 from ivm_core.plan.recursion import BAG, MAX, MIN
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
     from ivm_core.plan.nodes import Node
     from ivm_core.plan.recursion import Rules
 
+NAN = (
+    "the recursion of {view} adds up to NaN, which is in no order with what a {fold} has found: "
+    "infinite values of both signs were added, or a NaN was given"
+)
 WANTED = "?wanted"
 """The relation of the rows of which derivations are looked for."""
 KNOWN = "?known"
@@ -66,7 +72,7 @@ class FixpointStatements:
 
         Without `folded` every row is there once, also those that an extreme leaves out.
         """
-        queries = [self._rendering.render(plan, self.form) for plan in plans]
+        queries = [self._rendered(plan) for plan in plans]
         present = [query for query in queries if query is not None]
         if not present:
             return None
@@ -74,7 +80,7 @@ class FixpointStatements:
 
     def derivable(self, *, by_key: bool) -> exp.Query | None:
         """What the rules derive of wanted rows, or for wanted keys."""
-        queries = [self._rendering.render(plan, self.form) for plan in self.rules.branches]
+        queries = [self._rendered(plan) for plan in self.rules.branches]
         present = [query for query in queries if query is not None]
         if not present:
             return None
@@ -112,6 +118,36 @@ class FixpointStatements:
             )
             .where(exp.or_(is_new, beats, exp.and_(is_first, has_value)), copy=False)
         )
+
+    def _rendered(self, plan: Node) -> exp.Query | None:
+        query = self._rendering.render(plan, self.form)
+        if query is None or not self._can_give_nan(plan):
+            return query
+        rules = self.rules
+        kind = self._schema.field(rules.value).type.ddl
+        value = formula(
+            f"NANVL(:x, CAST(RAISE_ERROR(:told) AS {kind}))",
+            x=column(rules.value),
+            told=exp.Literal.string(NAN.format(view=rules.view, fold=rules.fold)),
+        )
+        return select(
+            [named(value, n) if n == rules.value else column(n) for n in rules.columns], query
+        )
+
+    def _can_give_nan(self, plan: Node) -> bool:
+        """Whether a rule adds to an extreme that may be infinite: inf − inf has no order."""
+        rules = self.rules
+        if not rules.value or self._schema.field(rules.value).type.kind not in FLOAT_KINDS:
+            return False
+        if not any(name.partition("?")[0] in rules.component for name in plan.relations):
+            return False
+        sums = (
+            tree_of(scalar).find(exp.Add, exp.Sub)
+            for node in plan.walk()
+            if isinstance(node, Project)
+            for _, scalar in node.outputs
+        )
+        return any(found is not None for found in sums)
 
     def _together(self, query: exp.Query, *, folded: bool) -> exp.Query:
         rules = self.rules

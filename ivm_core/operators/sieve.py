@@ -89,7 +89,7 @@ def _is_sayable(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> bo
         inner = tree.this.unnest()
         return isinstance(inner, exp.In | exp.Like | exp.Is) and _is_sayable(inner, type_of)
     if isinstance(tree, exp.Is):
-        return _is_column(tree.this) and isinstance(tree.expression, exp.Null)
+        return _type(tree.this, type_of) is not None and isinstance(tree.expression, exp.Null)
     if isinstance(tree, exp.Like):
         of = _type(tree.this, type_of)
         pattern = tree.expression.unnest()
@@ -140,10 +140,6 @@ def _mask(tree: exp.Expr, table: pa.Table) -> Any:
     if isinstance(right, exp.Column):
         return _COMPARED[kind](column, table[right.name])
     return _COMPARED[kind](column, pa.scalar(_value(right, column.type), column.type))
-
-
-def _is_column(tree: exp.Expr) -> bool:
-    return isinstance(tree.unnest(), exp.Column)
 
 
 def _type(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> DataType | None:

@@ -17,10 +17,12 @@ from deltalake import DeltaTable
 from ivm_core import HistoryLost
 from tests.dagster.conftest import definitions_of
 from tests.dagster.sensing import RETENTION, evaluate, reason, request
+from tideview.assets import tries
 from tideview.assets.names import NEWS_TAG, PIPELINE_TAG
 from tideview.assets.outlook import Lookout, look
 from tideview.assets.patience import Patience
 from tideview.assets.retention_sensor import endangered_sources
+from tideview.assets.tries import RUN_KEY_TAG
 from tideview.resources.pipeline_spec import PipelineSpec, SourceSpec, ViewSpec
 
 if TYPE_CHECKING:
@@ -221,3 +223,32 @@ def test_a_sensor_has_twenty_sources(flows: FlowStore, instance: DagsterInstance
     assert asked.asset_selection is not None
     assert len(asked.asset_selection) == 20
     assert len(look(pipeline, flows).news) == 20
+
+
+def test_a_run_that_failed_is_tried_again_and_the_sensor_says_so(
+    defs: Definitions,
+    instance: DagsterInstance,
+    inboxes: dict[str, Inbox],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys = []
+    for _ in range(1 + len(tries.WAITS)):
+        with monkeypatch.context() as later:
+            later.setattr(tries, "WAITS", (0.0,) * len(tries.WAITS))
+            asked = request(defs, instance)
+        keys.append(asked.run_key)
+        tags = {RUN_KEY_TAG: str(asked.run_key)}
+        run = create_run_for_test(
+            instance, job_name="till_job", tags=tags, status=DagsterRunStatus.STARTED
+        )
+        instance.report_run_failed(run)
+        told = reason(defs, instance)
+        assert run.run_id in told
+        assert ("tried again in" in told) == (len(keys) <= len(tries.WAITS))
+    assert len(set(keys)) == len(keys)
+    assert "nothing is asked for until something changes" in reason(defs, instance)
+    inboxes["sales"].append([(3, "ada", Decimal("1.00"))])
+    asked = request(defs, instance)
+    tags = {RUN_KEY_TAG: str(asked.run_key)}
+    create_run_for_test(instance, job_name="till_job", tags=tags, status=DagsterRunStatus.CANCELED)
+    assert "was cancelled; materialize" in reason(defs, instance)

@@ -242,3 +242,23 @@ def test_errors_speak_of_the_program(spark: SparkSession) -> None:
         with pytest.raises(DatalogError, match="not taken") as refused:
             run(text, spark=spark)
         assert told in str(refused.value)
+
+
+def test_a_relation_with_other_columns_is_a_new_one(spark: SparkSession) -> None:
+    edges = ".decl e(x: number, y: number) .input e\n"
+    program = edges + ".decl t(x: number, y: number) .output t\nt(x, y) :- e(x, y)."
+    other = edges + ".decl t(x: number) .output t\nt(x) :- e(x, _)."
+    told: list[Any] = []
+    with Session.create(program, spark=spark) as session:
+        session.on_delta("t", lambda rows: told.append(list(rows)))
+        session.insert("e", [(1, 2)])
+        session.step()
+        delta = session.alter(other)
+        assert delta["t"] == [((1,), 1)]
+        assert [tuple(row) for row in delta["t"].df.collect()] == [(1, 1)]
+        assert told == [[((1, 2), 1)], [((1,), 1)]]
+        with pytest.raises(TickFailed) as failed:
+            session.alter(other.replace("t(x)", "t(x / 0)"))
+        assert "t(x / 0) :- e(x, _)." in str(failed.value)
+        assert "ansi" not in str(failed.value)
+        assert "== SQL" not in str(failed.value)

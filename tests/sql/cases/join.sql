@@ -193,3 +193,16 @@ DELETE KEYS FROM t VALUES (6);
 -- tick: and away
 DELETE FROM u VALUES (2, NULL), (1, 'az');
 DELETE KEYS FROM t VALUES (1), (7);
+
+-- case: NULLs of either side
+CREATE SOURCE a (k BIGINT, v BIGINT);
+CREATE SOURCE b (k BIGINT, w BIGINT);
+CREATE VIEW j AS SELECT a.k, b.w FROM a JOIN b ON a.k = b.k WHERE a.v IS NULL OR b.w IS NULL;
+CREATE VIEW n AS SELECT a.k, b.w FROM a JOIN b ON a.k = b.k WHERE a.v IS NOT NULL OR b.w IS NOT NULL OR a.k > 5;
+-- tick: one side
+INSERT INTO a VALUES (1, NULL), (2, 2), (3, NULL);
+-- tick: the other
+INSERT INTO b VALUES (1, 1), (2, NULL), (3, NULL);
+-- tick: both
+INSERT INTO b VALUES (1, NULL);
+DELETE FROM a VALUES (2, 2);
