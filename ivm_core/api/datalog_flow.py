@@ -71,7 +71,17 @@ class ProgramFlow:
                 drop_unread_sources(engine, unread)
         for name, source in self.sources.items():
             flow.register_source(source, self.program.relations[name].schema.ddl)
-        self._register(flow, self.views)
+        try:
+            self._register(flow, self.views)
+        except DefinitionConflict as error:
+            name = error.where.removeprefix("view ")
+            raise DefinitionConflict(
+                f"the session at this path derives {name} by other rules",
+                where=f"relation {name}\n{self.rules_of(name)}" if name in self.views else "",
+                fix="create the session with the program that it has, then call alter",
+                stored=error.stored,
+                given=error.given,
+            ) from error
 
     def change_to(self, other: ProgramFlow, flow: IncrementalFlow, engine: Engine) -> None:
         """Make the flow another program; what can't be changed is refused before anything is."""

@@ -427,9 +427,7 @@ class Session:
         where = f"relation {error.view}\n{rules}" if rules else error.where
         fix = DISCARD if type(error) is TickFailed else error.fix
         if of is not None:
-            fix = (
-                "correct the rules, or first remove the facts that they fail on; nothing is changed"
-            )
+            fix = "correct the rules, or first remove the facts that they fail on"
         if isinstance(error, RecursionLimit):
             strata = enumerate(compiled.program.strata, 1)
             number = next((n for n, each in strata if error.view in each.relations), 0)

@@ -42,7 +42,10 @@ def warnings(
     """By source what is about to be gone, or may be by now; nothing where there is no hurry."""
     moment = now or datetime.now(UTC)
     told = {}
+    read = catalog.sources_of(history.live_views)
     for name, version in slowest_versions(history, catalog).items():
+        if name not in read:
+            continue  # whatever becomes of it, nobody waits for it
         try:
             table = tables.pinned(name, history.pins[name])
             found = deadline(table, version)
