@@ -117,6 +117,15 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
     if isinstance(statements[0], exp.Create):
         # before it is asked whether the view reads itself, which this names
         raise SqlError("a view is a SELECT, not CREATE", where=where, fix="write one SELECT")
+    if any(not select.expressions for select in statements[0].find_all(exp.Select)):
+        line, column = Positions(sql).empty_select()
+        raise SqlError(
+            "a SELECT has no columns",
+            where=where,
+            fix="name what it selects, or write SELECT *",
+            line=line,
+            column=column,
+        )
     return statements[0]
 
 
