@@ -96,6 +96,47 @@ def test_a_bug_that_a_view_meets_is_a_problem_of_that_view(tmp_path: Path) -> No
         load_pipeline(folder)
 
 
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT id AS `x y` FROM sales", "{file}, column 'x y'"),
+        ("SELECT id AS _weight FROM sales", "{file}, column '_weight'"),
+        (
+            "SELECT * EXCEPT (customer, city) FROM cities",
+            "SELECT * EXCEPT (customer, city) leaves no columns",
+        ),
+        ("SELECT c.* EXCEPT (customer, city) FROM cities AS c", "leaves no columns"),
+        ("SELECT * FROM (SELECT id, id FROM sales)", "two columns of one name"),
+        ("SELECT id FROM sales WHERE", "does not parse: something is missing at WHERE"),
+        ("SELECT id +\nFROM sales", "line 2, column 1 of {file}"),
+        ("SELECT id FROM", "Expected table name but got the end of the text"),
+    ],
+)
+def test_what_is_said_of_a_wrong_view(tmp_path: Path, sql: str, told: str) -> None:
+    folder = write_pipeline(tmp_path / "till", DECLARATION, VIEWS | {"wrong": sql})
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/wrong"}
+    assert told.format(file=folder / "views" / "wrong.sql") in shown["till/wrong"]
+    for each in ("sqlglot", "Token", "keyword"):
+        assert each not in shown["till/wrong"]
+
+
+def test_sources_that_differ_only_in_case(tmp_path: Path) -> None:
+    write_pipeline(tmp_path / "till", f"{DECLARATION}  Sales: id BIGINT\n", VIEWS)
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/Sales"}
+    for each in ("source Sales has the name of source sales", "line 10, key sources.Sales"):
+        assert each in shown["till/Sales"]
+
+
+def test_a_sensor_without_a_pause(tmp_path: Path) -> None:
+    write_pipeline(tmp_path / "till", f"{DECLARATION}sensor: {{every: 0s}}\n", VIEWS)
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/pipeline_yaml"}
+    for each in ("line 10, key sensor.every", "0s is too short", "1s or more"):
+        assert each in shown["till/pipeline_yaml"]
+
+
 NOT_NULL = "  - type: expect_column_values_to_not_be_null\n    kwargs: {column: customer}\n"
 
 
