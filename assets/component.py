@@ -8,7 +8,11 @@ makes a folder of definitions with a pipeline of that name in it, and
     attributes:
       folder: .
 
-is all that says so: `folder` is a pipeline, or a folder of pipelines.
+is all that says so: `folder` is a pipeline, or a folder of pipelines. A project that has a resource
+`spark`, or `flows`, of its own adds
+
+      resource_keys:
+        spark: tideview_spark
 """
 
 import re
@@ -30,6 +34,7 @@ from pydantic import Field
 
 from ivm_core.cli.new import make_pipeline
 from tideview.assets.folder_definitions import tideview_definitions
+from tideview.assets.resource_keys import USUAL, ResourceKeys
 
 
 class PipelineScaffolder(Scaffolder):
@@ -57,6 +62,11 @@ class TideviewPipelines(Component, Model, Resolvable):
         description="Run all steps of a run in one process, with one Spark. False: the project "
         "says itself how.",
     )
+    resource_keys: ResourceKeys = Field(
+        default=USUAL,
+        description="The names of our resources, flows and spark, where the project has others of "
+        "those names.",
+    )
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         """The definitions of the folder's pipelines."""
@@ -64,4 +74,5 @@ class TideviewPipelines(Component, Model, Resolvable):
             Path(context.path) / self.folder,
             store=self.store,
             executor=in_process_executor if self.in_process else None,
+            resource_keys=self.resource_keys,
         )

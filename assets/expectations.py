@@ -19,15 +19,20 @@ from dagster import (
     multi_asset_check,
 )
 
+from ivm_core import CorruptStore, IvmError, SparkLost
+from tideview.assets.expectation_words import call, not_evaluated, raised, refused
 from tideview.assets.failures import told_in_our_words
 from tideview.assets.markdown import rows_table
 from tideview.assets.names import asset_key
 from tideview.assets.resource_keys import USUAL, ResourceKeys
-from tideview.assets.verdicts import frontier_of, not_ticked
+from tideview.assets.verdicts import frontier_of, not_checked, not_ticked, verdict
+from tideview.assets.way_out import in_dagster
 from tideview.resources.pipeline_spec import Expectation, Pipeline, ViewSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from ivm_core import IncrementalFlow
 
 SEVERITIES = {
     "critical": AssetCheckSeverity.ERROR,
@@ -102,12 +107,33 @@ def expectation_checks(
         with told_in_our_words(), flows.read(pipeline, spark.session(pipeline.spark)) as flow:
             for view, chosen in ready.items():
                 is_small = frontier.views[view].rows <= NAMED_ROWS
-                key = flow.explain(view).key if is_small else None
-                found = validated(flow.snapshot(view), view, chosen, key)
-                for name, each in chosen.items():
-                    yield _result(pipeline, view, name, each, found[name])
+                yield from _checked(pipeline, flow, view, chosen, is_small)
 
     return [expectations]
+
+
+def _checked(
+    pipeline: Pipeline,
+    flow: "IncrementalFlow",
+    view: str,
+    chosen: dict[str, Expectation],
+    is_small: bool,
+) -> Iterator[AssetCheckResult]:
+    """The verdicts of a view; where its rows can't be read, that is told of each of them."""
+    try:
+        key = flow.explain(view).key if is_small else None
+        found = validated(flow.snapshot(view), view, chosen, key)
+    except SparkLost:
+        raise
+    except CorruptStore as error:
+        told = in_dagster(str(error))
+        yield from (verdict(pipeline, view, name, passed=False, told=told) for name in chosen)
+    except IvmError as error:
+        told = in_dagster(str(error))
+        yield from (not_checked(pipeline, view, name, told) for name in chosen)
+    else:
+        for name, each in chosen.items():
+            yield _result(pipeline, view, name, each, found[name])
 
 
 def validated(
@@ -128,27 +154,33 @@ def validated(
         .get_batch({"dataframe": frame})
     )
     suites: list[gx.ExpectationSuite] = []
+    found: dict[str, dict[str, Any]] = {}
     for name, each in wanted.items():
         nth = sum(_is_alike(each, other) for other in _before(wanted, name))
-        if nth == len(suites):
-            suites.append(gx.ExpectationSuite(f"{view}_{nth}"))
-        suites[nth].add_expectation_configuration(
-            ExpectationConfiguration(
-                type=each.type,
-                kwargs=dict(each.kwargs),
-                severity=FailureSeverity(each.severity),
-                meta={"check": name},
+        while nth >= len(suites):
+            suites.append(gx.ExpectationSuite(f"{view}_{len(suites)}"))
+        try:
+            suites[nth].add_expectation_configuration(
+                ExpectationConfiguration(
+                    type=each.type,
+                    kwargs=dict(each.kwargs),
+                    severity=FailureSeverity(each.severity),
+                    meta={"check": name},
+                )
             )
-        )
+        except Exception as error:  # of whatever kind: it is about this expectation alone
+            why = {"exception_message": refused(each, error)}
+            found[name] = {"success": False, "exception_info": why}
     shown: dict[str, Any] = {"result_format": "SUMMARY", "partial_unexpected_count": SHOWN}
     if key and not any("." in name for name in key):  # Great Expectations takes it for a path
         shown |= {"result_format": "COMPLETE", "unexpected_index_column_names": list(key)}
     told: list[dict[str, Any]] = [
         each.to_json_dict()
         for suite in suites
+        if suite.expectations
         for each in batch.validate(suite, result_format=shown).results
     ]
-    return {each["expectation_config"]["meta"]["check"]: each for each in told}
+    return found | {each["expectation_config"]["meta"]["check"]: each for each in told}
 
 
 def _before(wanted: dict[str, Expectation], name: str) -> Iterator[Expectation]:
@@ -168,7 +200,7 @@ def _result(
     pipeline: Pipeline, view: str, name: str, wanted: Expectation, found: dict[str, Any]
 ) -> AssetCheckResult:
     result = found.get("result") or {}
-    raised = _raised(found.get("exception_info") or {})
+    why = raised(found.get("exception_info") or {})
     numbers = {
         key: value
         for key, value in result.items()
@@ -177,13 +209,13 @@ def _result(
     rows = result.get("unexpected_index_list") or [
         {"value": value} for value in result.get("partial_unexpected_list") or ()
     ]
-    told = "holds" if found["success"] else raised or _told(result)
+    told = "holds" if found["success"] else _told(result)
     return AssetCheckResult(
         passed=bool(found["success"]),
         asset_key=asset_key(pipeline, view),
         check_name=name,
         severity=SEVERITIES[wanted.severity],
-        description=f"{wanted.type}: {told}",
+        description=not_evaluated(wanted, why) if why else f"{wanted.type}: {told}",
         metadata={
             "expectation": wanted.type,
             "arguments": dict(wanted.kwargs),
@@ -201,14 +233,5 @@ def _told(result: dict[str, Any]) -> str:
     return f"{result.get('observed_value')} was observed"
 
 
-def _raised(info: dict[str, Any]) -> str:
-    """What an expectation that could not be evaluated says; it may tell several."""
-    parts = [info, *(each for each in info.values() if isinstance(each, dict))]
-    return next(
-        (str(each["exception_message"]) for each in parts if each.get("exception_message")), ""
-    )
-
-
 def _description(expectation: Expectation) -> str:
-    arguments = ", ".join(f"{key}={value!r}" for key, value in expectation.kwargs.items())
-    return f"Great Expectations: {expectation.type}({arguments})"
+    return f"Great Expectations: {call(expectation)}"

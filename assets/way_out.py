@@ -21,6 +21,7 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"flow\.repair\(\)"),
         "a run of the pipeline's history/replay with the tag tideview/replay: repair",
     ),
+    (re.compile(r"reopen the flow to continue after it"), "run again when the other has ended"),
     (re.compile(r"flow\.publish\(\)"), "the next tick"),
     (re.compile(r"tick all views once: flow\.tick\(\)"), "materialize all views once"),
     (re.compile(r"go on with flow\.tick\(\)"), "materialize the views again"),

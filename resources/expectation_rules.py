@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 SCHEMAS = Path("expectations", "core", "schemas")
 NAMES_A_COLUMN = ("column", "column_A", "column_B")
 NAMES_COLUMNS = ("column_list",)
+BOUNDS = ("min_value", "max_value")
+NEED_A_BOUND = (
+    "expect_column_values_to_be_between",
+    "expect_column_value_lengths_to_be_between",
+)
+"""What Great Expectations refuses without a bound, which their schemas don't say."""
 
 
 def check_expectations(front: Document, columns: Sequence[str]) -> None:
@@ -47,6 +53,9 @@ def check_expectations(front: Document, columns: Sequence[str]) -> None:
         inside = (*key, "kwargs")
         for found in complaints(kwargs, _rules(known[kind]["schema_file"])):
             raise UserError(found.what, where=front.where((*inside, *found.key)), fix=found.fix)
+        if kind in NEED_A_BOUND and all(kwargs.get(bound) is None for bound in BOUNDS):
+            what = f"{kind} has neither {' nor '.join(BOUNDS)}"
+            raise UserError(what, where=front.where(inside), fix="give one of them, or both")
         for argument, column in _columns_in(kwargs):
             if column not in columns:
                 raise UserError(

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from ivm_core import IvmError, UserError
 from ivm_core.api.datalog_views import declared_names, read_program, refuse_taken
 from ivm_core.api.declaration import Declaration
 from ivm_core.api.sound_views import unsound_views
 from ivm_core.api.view_file import passed_over, program_files, read_view, view_files
+from ivm_core.model.errors import in_our_words
 from tideview.resources.expectation_rules import check_expectations
 from tideview.resources.pipeline_settings import (
     pipeline_settings,
@@ -88,8 +90,9 @@ def _read(root: Path, store: Path | None) -> PipelineSpec:
     for name in source_names:
         try:
             sources.append(source_spec(declared, declared.source(name)))
-        except IvmError as error:
-            problems.append(Problem("source", name, str(root / DECLARATION), error))
+        except Exception as error:
+            file = root / DECLARATION
+            problems.append(_problem(name, str(file), error, kind="source"))
     problems += [
         Problem("view", str(file.relative_to(root / "views")), str(file), _passed_over(file))
         for file in passed_over(root / "views")
@@ -104,8 +107,8 @@ def _read(root: Path, store: Path | None) -> PipelineSpec:
         try:
             read = read_view(file)
             views[file.stem], fronts[file.stem] = view_spec(read), read.front
-        except IvmError as error:
-            problems.append(Problem("view", file.stem, str(file), error))
+        except Exception as error:  # whatever a file makes of us, the others are none the worse
+            problems.append(_problem(file.stem, str(file), error))
     taken = {name: f"the source of {declared.where(('sources', name))}" for name in source_names}
     taken |= {file.stem: f"the view of {file}" for file in files}
     for file in programs:
@@ -114,8 +117,8 @@ def _read(root: Path, store: Path | None) -> PipelineSpec:
             refuse_taken(program, taken)
             views |= {each.name: each for each in program_specs(program)}
             taken |= {each.text.name: f"the relation of {each.where}" for each in program.relations}
-        except IvmError as error:
-            problems.append(Problem("view", file.name, str(file), error))
+        except Exception as error:
+            problems.append(_problem(file.name, str(file), error))
             lost += [name for name in declared_names(file) if name not in taken]
     pipeline = _sound(replace(pipeline, sources=tuple(sources)), views, problems, lost)
     for view in pipeline.views:
@@ -123,13 +126,19 @@ def _read(root: Path, store: Path | None) -> PipelineSpec:
             continue
         try:
             check_expectations(fronts[view.name], view.columns)
-        except IvmError as error:
-            problems.append(Problem("view", view.name, view.where, error))
+        except Exception as error:
+            problems.append(_problem(view.name, view.where, error))
             del views[view.name]
     if len(views) < len(pipeline.views):
         pipeline = _sound(pipeline, views, problems, lost)
     # to make a pipeline is to parse its views
     return replace(pipeline, problems=tuple(problems)) if problems else pipeline
+
+
+def _problem(
+    name: str, file: str, error: Exception, kind: Literal["source", "view"] = "view"
+) -> Problem:
+    return Problem(kind, name, file, in_our_words(error, file))
 
 
 def _sound(
@@ -145,7 +154,7 @@ def _sound(
     if not problems:
         try:
             return replace(pipeline, views=tuple(views.values()))
-        except IvmError:
+        except Exception:
             pass  # which of them?
     schemas = {source.name: source.schema for source in pipeline.sources}
     texts = {view.name: view.text for view in views.values()}

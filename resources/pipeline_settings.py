@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ivm_core.api.view_file import ViewFile
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+SECOND = timedelta(seconds=1)
 _AS_THEY_ARE = ("owners", "tags", "group")
 
 
@@ -52,7 +53,7 @@ def pipeline_settings(declared: Declaration) -> dict[str, Any]:
         "description": content.get("description", "").strip(),
         "schedules": Schedules(**schedules),
         "sensor": SensorSpec(
-            every=duration(document, ("sensor", "every"), sensor.get("every", "5s")),
+            every=duration(document, ("sensor", "every"), sensor.get("every", "5s"), SECOND),
             running=sensor.get("running", True),
         ),
         "retention": Retention(**content.get("retention", {})),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from ivm_core.api.document_rules import check_document
 from ivm_core.api.documents import read_document
 from ivm_core.api.places import expanded, located
 from ivm_core.api.table_schema import table_schema
-from ivm_core.model.errors import InvalidName, UserError
+from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import Schema, parse_schema
 
@@ -107,6 +108,10 @@ class Declaration:
             check_relation_name(name, "source")
         except InvalidName as error:
             raise InvalidName(error.what, self.where(key), error.fix) from error
+        for other in takewhile(lambda other: other != name, self.source_names):
+            if other.casefold() == name.casefold():
+                what = f"source {name} has the name of source {other}"
+                raise DuplicateName(what, self.where(key))
         given = {"schema": body} if isinstance(body, str) else body
         schema = self._columns(given, key)
         try:

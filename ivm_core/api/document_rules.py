@@ -28,6 +28,13 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "array": ("a list", (list, tuple)),
     "null": ("nothing", (type(None),)),
 }
+_NUMBER = r"[+-]?[\d.]+(?:[eE][+-]?\d+)?"
+_DAY = r"\d{4}-\d{1,2}-\d{1,2}"
+_FORMATS = {
+    "date": ("a date such as 2026-01-31", re.compile(rf"{_DAY}|{_NUMBER}")),
+    "date-time": ("a time such as 2026-01-31 09:00:00", re.compile(rf"{_DAY}[T ].+|{_NUMBER}")),
+}
+"""By format how it is called, and what may be one; times may be given as numbers."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,8 @@ class _Checker:
                 for found, choice in zip(tried, choices, strict=True)
                 if _is_a(value, self._resolved(choice).get("type", "any"))
             ]
-            if same_kind:
+            has_formats = any("format" in self._resolved(choice) for choice in choices)
+            if len(same_kind) == 1 or (same_kind and not has_formats):
                 yield from same_kind[0]
             else:
                 forms = dict.fromkeys(_expected(self._resolved(choice)) for choice in choices)
@@ -143,7 +151,10 @@ class _Checker:
         is_long = len(value) > rule.get("maxLength", len(value))
         # `$` is the end of the text here, not a line break before it
         pattern = re.sub(r"\$$", r"\\Z", rule.get("pattern", ""))
-        if is_short or is_long or not re.search(pattern, value):
+        has_format = rule.get("format") not in _FORMATS or bool(
+            _FORMATS[rule["format"]][1].fullmatch(value.strip())
+        )
+        if is_short or is_long or not has_format or not re.search(pattern, value):
             yield _unexpected(key, _expected(rule), value)
 
     @staticmethod
@@ -194,6 +205,8 @@ def _expected(rule: Mapping[str, Any]) -> str:
         return title
     kinds = rule.get("type", [])
     words = [_TYPES[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    if rule.get("format") in _FORMATS:
+        words = [_FORMATS[rule["format"]][0]]
     if "enum" in rule:
         words = [f"one of {', '.join(str(each) for each in rule['enum'])}"]
     if "minimum" in rule or "maximum" in rule:

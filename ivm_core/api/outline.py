@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivm_core.api.expected_columns import check_expected
-from ivm_core.api.recursive_outline import mentioned, part_of, parts_of_circle, untyped
+from ivm_core.api.recursive_outline import (
+    check_columns,
+    mentioned,
+    part_of,
+    parts_of_circle,
+    untyped,
+)
 from ivm_core.model.errors import DuplicateName, InvalidName, UserError
 from ivm_core.model.names import check_relation_name
 from ivm_core.model.schema import parse_schema
@@ -96,6 +102,8 @@ def outline_group(
     else:
         _refuse_columns(texts[group[0]])
         parts, circle = {group[0]: part_of(texts[group[0]], catalog)}, ()
+    for name, part in parts.items():
+        check_columns(part.columns, texts[name].where)
     means = {name: _content(parts[name], texts[name], sources, circle) for name in group}
     together = f" in {'; '.join(means[name] for name in sorted(circle))}" if circle else ""
     reads = dict.fromkeys(read for part in parts.values() for read in part.reads)

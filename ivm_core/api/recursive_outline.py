@@ -27,6 +27,7 @@ from ivm_core.frontend.recursion import (
 )
 from ivm_core.frontend.sql import parse_statement, parse_view, refuse_unknown_relations
 from ivm_core.model.errors import Refusal, UnknownName, UserError
+from ivm_core.model.names import check_column_name
 from ivm_core.model.schema import Field, Schema, parse_schema
 from ivm_core.model.types import STRING
 from ivm_core.operators.sql import text_of
@@ -72,6 +73,12 @@ def mentioned(sql: str, where: str) -> Mentioned:
 def untyped(columns: Iterable[str]) -> Schema:
     """Columns whose types aren't known; parsing a query doesn't look at them."""
     return Schema(tuple(Field(column, STRING) for column in columns))
+
+
+def check_columns(columns: Iterable[str], where: str) -> None:
+    """`InvalidName`, with the text that gives it, for a name that no column may have."""
+    for column in columns:
+        check_column_name(column, f"{where}, column {column!r}")
 
 
 def part_of(text: ViewText, catalog: Mapping[str, Schema]) -> Part:
@@ -161,9 +168,11 @@ def _columns_of(
 def _columns_told(sql: str, catalog: Mapping[str, Schema], where: str) -> Schema:
     """The columns of a part of a text; errors without the place, which is another in the text."""
     try:
-        return untyped(parse_view(sql, catalog, where).plan.columns)
+        columns = parse_view(sql, catalog, where).plan.columns
     except UnknownName as error:
         raise UnknownName(_SPOT.sub("", error.what), where, error.fix) from error
+    check_columns(columns, where)
+    return untyped(columns)
 
 
 def _parts(

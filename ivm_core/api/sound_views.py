@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from ivm_core.api.outline import check_names, outline_group, reading_order, views_in
 from ivm_core.api.recursive_outline import blamed, untyped
-from ivm_core.frontend.sql import parse_statement
-from ivm_core.model.errors import IvmError, UserError
+from ivm_core.model.errors import UserError, in_our_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ivm_core.api.outline import ViewText
+    from ivm_core.model.errors import IvmError
     from ivm_core.model.schema import Schema
 
 
@@ -29,10 +29,10 @@ def unsound_views(
     for name, text in views.items():
         try:
             check_names(sources, {**sound, name: text})
-            parse_statement(text.sql, text.where)
+            views_in(text, {})
             sound[name] = text
-        except IvmError as error:
-            wrong[name] = error
+        except Exception as error:  # a bug of ours is in the way of this view alone
+            wrong[name] = in_our_words(error, text.where)
     catalog = dict(sources)
     there = {name.casefold() for name in sources}
     gone = {n.casefold(): n for n in (*missing, *wrong) if n.casefold() not in there}
@@ -42,9 +42,9 @@ def unsound_views(
                 _refuse_lost(sound[name], gone)
             found = outline_group(group, sources, sound, catalog)
             catalog |= {each.name: untyped(each.columns) for each in found}
-        except IvmError as error:
+        except Exception as error:
             first = blamed(error, {name: sound[name].where for name in group})
-            wrong[first] = error
+            wrong[first] = in_our_words(error, sound[first].where)
             wrong |= {n: _tied(sound[n], first) for n in group if n != first}
             gone |= {name.casefold(): name for name in group}
     return wrong

@@ -311,6 +311,13 @@ class Builder:
 
     def _refuse_stars(self, tree: exp.Select) -> None:
         for item in tree.expressions:
+            left_out = _left_out(item, tree)
+            if left_out and not _has_twins(tree.root()):
+                raise SqlError(
+                    f"SELECT * EXCEPT ({', '.join(left_out)}) leaves no columns",
+                    where=self.where,
+                    fix="leave a column of the relation in",
+                )
             if isinstance(item, exp.Star):
                 raise DuplicateName(
                     "a SELECT * from a derived table that has two columns of one name",
@@ -353,3 +360,19 @@ def _aliased(node: Node, alias: str, spelled: dict[str, str]) -> Node:
         spelled[name] = column
         outputs.append((name, scalar_of(column_tree(column))))
     return Project(node, tuple(outputs))
+
+
+def _left_out(item: exp.Expr, select: exp.Select) -> list[str]:
+    """The columns that the star of a relation, or of all, leaves out."""
+    star = item.this if isinstance(item, exp.Column) else item
+    if not isinstance(star, exp.Star):
+        return []
+    names = {each.alias_or_name for each in select.find_all(exp.Table, exp.Subquery)}
+    is_of_relation = star is item or item.text("table") in names
+    return [each.name for each in star.args.get("except_") or ()] if is_of_relation else []
+
+
+def _has_twins(tree: exp.Expr) -> bool:
+    """Whether any SELECT of a query gives two columns one name."""
+    given = ([folded(n) for n in each.named_selects] for each in tree.find_all(exp.Select))
+    return any(len(set(names)) < len(names) for names in given)

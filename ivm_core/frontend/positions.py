@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -14,7 +15,14 @@ from ivm_core.model.errors import position
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlglot.tokenizer_core import Token
+
 SYNONYMS = {"MINUS": "EXCEPT"}
+AFTER_COLUMNS = frozenset(
+    {"", ")", ";", "|>", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "LATERAL"}
+    | {"UNION", "EXCEPT", "INTERSECT"}
+)
+"""Words, or the end, with which a SELECT goes on after its columns."""
 NO_KEYWORDS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER})
 
 
@@ -27,8 +35,7 @@ class Positions:
         self._words = [
             (SYNONYMS.get(word, word), token.start)
             for token in sqlglot.tokenize(sql, dialect=Verbatim)
-            if token.token_type not in NO_KEYWORDS
-            for word in token.text.upper().split()
+            for word in _words_of(token)
         ]
 
     @property
@@ -54,12 +61,28 @@ class Positions:
 
     def at(self, offset: int) -> str:
         """Line and column, counted from 1, of a place in the text."""
+        return position(*self._spot(offset))
+
+    def empty_select(self) -> tuple[int | None, int | None]:
+        """Line and column of the first SELECT that is followed by what can't be a column."""
+        words = [each for each in self._words if each[0] not in ("DISTINCT", "ALL")]
+        for (word, offset), (after, _) in pairwise([*words, ("", len(self._sql))]):
+            if word == "SELECT" and after in AFTER_COLUMNS:
+                return self._spot(offset)
+        return None, None
+
+    def _spot(self, offset: int) -> tuple[int, int]:
         line = self._sql.count("\n", 0, offset) + 1
-        return position(line, offset - self._sql.rfind("\n", 0, offset))
+        return line, offset - self._sql.rfind("\n", 0, offset)
 
     def _is_at(self, index: int, wanted: Sequence[str]) -> bool:
         found = [word for word, _ in self._words[index : index + len(wanted)]]
         return bool(wanted) and found == list(wanted)
+
+
+def _words_of(token: Token) -> list[str]:
+    """The keywords of a token; a mark that is none for a string or a quoted name."""
+    return ["`"] if token.token_type in NO_KEYWORDS else token.text.upper().split()
 
 
 def _first_offset(tree: exp.Expr) -> int | None:

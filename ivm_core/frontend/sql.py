@@ -34,6 +34,7 @@ from ivm_core.frontend.other_ways import (
     without_doubled_parentheses,
     without_orders,
 )
+from ivm_core.frontend.parser_words import parser_words
 from ivm_core.frontend.pivots import without_pivots
 from ivm_core.frontend.positions import Positions
 from ivm_core.frontend.questions import Ask, Questions, never, visible
@@ -96,7 +97,7 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
         word = first.get("highlight") or ""
         column = first.get("col")
         raise SqlError(
-            f"the SQL does not parse: {first.get('description') or error}",
+            f"the SQL does not parse: {parser_words(first.get('description') or str(error), word)}",
             where=f"{where}: {(first.get('start_context') or '')[-40:]}»{word}«",
             fix="write one SELECT statement in Spark SQL",
             line=first.get("line"),
@@ -117,6 +118,15 @@ def parse_statement(sql: str, where: str) -> exp.Expr:
     if isinstance(statements[0], exp.Create):
         # before it is asked whether the view reads itself, which this names
         raise SqlError("a view is a SELECT, not CREATE", where=where, fix="write one SELECT")
+    if any(not select.expressions for select in statements[0].find_all(exp.Select)):
+        line, column = Positions(sql).empty_select()
+        raise SqlError(
+            "a SELECT has no columns",
+            where=where,
+            fix="name what it selects, or write SELECT *",
+            line=line,
+            column=column,
+        )
     return statements[0]
 
 

@@ -388,6 +388,13 @@ class CorruptStore(InternalError):
     """The report of damage that a repair finds."""
 
 
+def in_our_words(error: Exception, where: str) -> IvmError:
+    """The error itself if it is one of ours; else a bug, met at a place such as a file."""
+    if isinstance(error, IvmError):
+        return error
+    return InternalError(f"{type(error).__name__}: {error}, in {where}")
+
+
 def position(line: int | None, column: int | None) -> str:
     """`line 3, column 7`, as far as known; empty when nothing is."""
     parts = [

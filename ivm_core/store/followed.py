@@ -24,7 +24,7 @@ from pyspark.sql import functions
 from ivm_core.model.errors import HistoryLost, SourceReplaced
 from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.store.delta_words import said
+from ivm_core.store.delta_words import cause, said
 from ivm_core.store.followed_log import Change, SourceVersion, first_missing_file
 from ivm_core.store.table_versions import TableVersions, add_actions, with_nulls
 
@@ -103,7 +103,7 @@ class FollowedTable(TableVersions):
                 raise HistoryLost(
                     f"{gone}, a file of the versions after {change.since}, is gone",
                     self.location.uri,
-                ) from error
+                ) from cause(error)
             if way == "change data feed":
                 why = "deltalake can't read the change data feed"
                 return replace(self._file_difference(change, driver_bytes), reason=why)

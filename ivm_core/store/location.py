@@ -17,8 +17,8 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs as arrow_fs
 
 from ivm_core.model.errors import UserError
-from ivm_core.model.secrets import harmless, keep_secret
-from ivm_core.store.delta_words import said
+from ivm_core.model.secrets import keep_secret
+from ivm_core.store.delta_words import cause, said
 from ivm_core.store.syncing import sync_folder, sync_stream
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Location:
             raise UserError(
                 f"{self._target} can't be opened: {said(error)}",
                 fix="give a directory, or the URI of an object store such as s3://bucket/path",
-            ) from harmless(error)
+            ) from cause(error)
 
     def exists(self, relative: str = "") -> bool:
         """Whether there is a file or directory."""
@@ -154,7 +154,7 @@ class Location:
         try:
             found = self.fs.get_file_info(relative)
         except (OSError, DeltaError) as error:
-            raise self._unreachable(error) from harmless(error)
+            raise self._unreachable(error) from cause(error)
         return bool(found.type != arrow_fs.FileType.NotFound)
 
     def _unreachable(self, error: Exception) -> UserError:
@@ -172,7 +172,7 @@ class Location:
         try:
             found = self.fs.get_file_info(selector)
         except (OSError, DeltaError) as error:
-            raise self._unreachable(error) from harmless(error)
+            raise self._unreachable(error) from cause(error)
         entries = [
             Entry(
                 each.path,

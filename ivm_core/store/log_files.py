@@ -17,6 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from ivm_core.model.secrets import logger
 from ivm_core.store.delta_actions import LOG, version_file
+from ivm_core.store.delta_words import said
 
 if TYPE_CHECKING:
     from ivm_core.store.location import Location
@@ -73,7 +74,7 @@ class LogFiles:
         try:
             table.create_checkpoint()
         except (DeltaError, OSError) as error:
-            log.warning("%s has no checkpoint of version %s: %s", place, newest, error)
+            log.warning("%s has no checkpoint of version %s: %s", place, newest, said(error))
         return table
 
     def _try_commits(self) -> None:

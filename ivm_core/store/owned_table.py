@@ -26,7 +26,7 @@ from deltalake.transaction import (
 )
 
 from ivm_core.model.errors import CorruptStore, IvmError
-from ivm_core.model.secrets import harmless, logger, masked
+from ivm_core.model.secrets import logger, masked
 from ivm_core.store.delta_actions import (
     LOG,
     DataFile,
@@ -35,7 +35,7 @@ from ivm_core.store.delta_actions import (
     read_actions,
     version_file,
 )
-from ivm_core.store.delta_words import said
+from ivm_core.store.delta_words import cause, said
 from ivm_core.store.faults import fault_point
 from ivm_core.store.log_files import LogFiles
 from ivm_core.store.syncing import sync_folder, sync_stream
@@ -95,8 +95,8 @@ class OwnedTable:
         except DeltaError as error:
             if not cls.is_there(location):
                 what = masked(f"a table can't be made: {said(error)}")
-                raise OSError(errno.EIO, what, location.uri) from harmless(error)
-            raise VersionTaken(f"there is a table at {location.uri}") from error
+                raise OSError(errno.EIO, what, location.uri) from cause(error)
+            raise VersionTaken(f"there is a table at {location.uri}") from cause(error)
         fault_point("after:table.create")
         return cls(location, table)
 
@@ -213,7 +213,9 @@ class OwnedTable:
         try:
             self._table.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
         except (CommitFailedError, DeltaError) as error:
-            raise VersionTaken(f"properties of {self.location.uri}: {error}") from error
+            raise VersionTaken(f"properties of {self.location.uri}: {said(error)}") from cause(
+                error
+            )
         self.version += 1
 
     @property
@@ -243,8 +245,8 @@ class OwnedTable:
         except (CommitFailedError, DeltaError) as error:
             if _open(self.location).version() == table.version():
                 what = masked(f"columns can't be added: {said(error)}")
-                raise OSError(errno.EIO, what, self.location.uri) from harmless(error)
-            raise VersionTaken(f"columns of {self.location.uri}: {error}") from error
+                raise OSError(errno.EIO, what, self.location.uri) from cause(error)
+            raise VersionTaken(f"columns of {self.location.uri}: {said(error)}") from cause(error)
         fault_point("after:table.columns")
         self._load(_open(self.location))
 
@@ -277,7 +279,7 @@ class OwnedTable:
             fault_point("after:table.checkpoint")
         except (DeltaError, OSError) as error:
             log.warning(
-                "%s has no checkpoint of version %s: %s", self.location, self.version, error
+                "%s has no checkpoint of version %s: %s", self.location, self.version, said(error)
             )
             return
         if not self.location.is_local:
@@ -344,8 +346,8 @@ class OwnedTable:
         except (CommitFailedError, DeltaError) as error:
             if not self._is_ours(self.version + 1, add, remove):
                 raise VersionTaken(
-                    f"version {self.version + 1} of {self.location.uri}: {error}"
-                ) from error
+                    f"version {self.version + 1} of {self.location.uri}: {said(error)}"
+                ) from cause(error)
         table.load_as_version(self.version + 1)
 
     def _is_ours(self, version: int, add: list[DataFile], remove: list[DataFile]) -> bool:
@@ -371,7 +373,7 @@ def _open(location: Location) -> DeltaTable:
             return found
         gone = f"; {files.missing[0]} is gone from its log" if files.missing else ""
         what = f"the Delta table at {location.uri} can't be read: {said(error)}{gone}"
-        raise CorruptStore(what, CorruptStore.repairable) from harmless(error)
+        raise CorruptStore(what, CorruptStore.repairable) from cause(error)
 
 
 def schema_of_json(text: str) -> pa.Schema:
@@ -379,7 +381,7 @@ def schema_of_json(text: str) -> pa.Schema:
     try:
         return pa.schema(DeltaSchema.from_json(text))
     except (DeltaError, TypeError) as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(said(error)) from cause(error)
 
 
 def _active_files(table: DeltaTable) -> dict[str, DataFile]:

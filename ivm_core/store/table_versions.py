@@ -21,9 +21,8 @@ from pyspark.sql.types import StructType
 
 from ivm_core.model.errors import HistoryLost, Unsupported, UserError
 from ivm_core.model.names import quote
-from ivm_core.model.secrets import harmless
 from ivm_core.operators.arrow_types import arrow_schema, from_spark
-from ivm_core.store.delta_words import said
+from ivm_core.store.delta_words import cause, said
 from ivm_core.store.followed_log import (
     CHANGE_FEED,
     Change,
@@ -310,11 +309,11 @@ class TableVersions:
             if version is None:
                 raise UserError(
                     f"the Delta table at {self.location.uri} can't be read: {said(error)}"
-                ) from harmless(error)
+                ) from cause(error)
             raise HistoryLost(
                 f"version {version} of the table can't be read any more: {said(error)}",
                 self.location.uri,
-            ) from harmless(error)
+            ) from cause(error)
 
     def guarded(self, read: Callable[[], _T], version: int) -> _T:
         """What `read` gives; `HistoryLost` where files of the version are gone."""
@@ -328,7 +327,7 @@ class TableVersions:
             raise HistoryLost(
                 f"files of version {version} can't be read any more: {said(error)}",
                 self.location.uri,
-            ) from error
+            ) from cause(error)
 
 
 def with_nulls(table: pa.Table, wanted: pa.Schema) -> pa.Table:

@@ -185,6 +185,84 @@ def test_two_expectations_of_one_kind_for_one_column(spark: SparkSession) -> Non
     }
 
 
+def test_a_wrong_expectation_is_told_and_in_the_way_of_no_other(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    front = """/*---
+expectations:
+  - type: expect_column_values_to_match_regex
+    kwargs: {column: customer, regex: "(["}
+    name: regex
+  - type: expect_column_values_to_match_strftime_format
+    kwargs: {column: customer, strftime_format: "%Q"}
+    name: format
+  - type: expect_column_values_to_be_in_set
+    kwargs: {column: total, value_set: [much]}
+    name: set
+  - type: expect_column_values_to_not_be_null
+    kwargs: {column: customer}
+    name: right
+---*/
+"""
+    views = {name: front + sql for name, sql in VIEWS.items() if name == "totals"}
+    other = "/*---\nexpectations:\n  - {type: expect_column_to_exist, kwargs: {column: customer}}\n"
+    views["other"] = f"{other}---*/\nSELECT customer FROM sales"
+    folder = write_pipeline(tmp_path / "till", DECLARATION, views)
+    run = Run(definitions_of(load_pipeline(folder), flows), instance)
+    assert run.only_ticks("totals", "other").success
+    names = ("regex", "format", "set", "right")
+    exists = ("other", "expect_column_to_exist_customer")
+    found = run.only_checks(*(("totals", name) for name in names), exists)
+    assert found["totals", "right"].passed
+    assert found[exists].passed
+    told = {name: str(found["totals", name].description) for name in names}
+    for name, line, words in (
+        ("regex", 3, ["regex='(['", "PatternSyntaxException: Unclosed character class"]),
+        ("format", 6, ["strftime_format is '%Q'", "'Q' is a bad directive"]),
+        ("set", 9, ["value_set=['much']", "CAST_INVALID_INPUT"]),
+    ):
+        assert not found["totals", name].passed
+        assert f"totals.sql, line {line}, key expectations" in told[name]
+        for each in ("can't be evaluated", *words):
+            assert each in told[name]
+        for each in ("o.apache", "collectToPython", "site-packages", "ExpectColumn"):
+            assert each not in told[name]
+
+
+def test_a_damaged_view_keeps_no_expectation_of_another_from_being_checked(
+    tmp_path: Path, instance: DagsterInstance, flows: FlowStore, inboxes: dict[str, Inbox]
+) -> None:
+    front = "/*---\nexpectations:\n  - {type: expect_column_to_exist, kwargs: {column: customer}}\n"
+    views = {
+        "totals": f"{front}---*/\n{VIEWS['totals']}",
+        "whole": f"{front}---*/\nSELECT customer FROM sales",
+    }
+    pipeline = load_pipeline(write_pipeline(tmp_path / "till", DECLARATION, views))
+    run = Run(definitions_of(pipeline, flows), instance)
+    assert run.only_ticks("totals", "whole").success
+    [file] = (flows.flow_path(pipeline) / "views" / "totals" / "rows").glob("*.parquet")
+    file.unlink()
+    check = "expect_column_to_exist_customer"
+    found = run.only_checks(("totals", check), ("whole", check))
+    assert found["whole", check].passed
+    damaged = found["totals", check]
+    assert not damaged.passed
+    assert damaged.severity == AssetCheckSeverity.ERROR
+    assert file.name in (damaged.description or "")
+
+
+def test_arguments_that_great_expectations_refuses(spark: SparkSession) -> None:
+    between = "expect_column_values_to_be_between"
+    wrong = Expectation(between, {"column": "id", "min_value": "abc"})
+    bare = Expectation(between, {"column": "id"})
+    right = Expectation(between, {"column": "id", "min_value": 0})
+    found = validated(spark.range(3), "ids", {"wrong": wrong, "bare": bare, "right": right}, None)
+    assert found["right"]["success"]
+    told = {name: each["exception_info"].get("exception_message") for name, each in found.items()}
+    assert told["wrong"].startswith("min_value is 'abc': value is not a valid float")
+    assert told["bare"] == "min_value and max_value cannot both be None"
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_all_shards_have_their_turn_whatever_ticks_there_are(step: int) -> None:
     lately: list[int] = []

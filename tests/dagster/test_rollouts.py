@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ivm_core import CorruptStore, HistoryLost, SourceReplaced
+from ivm_core import CorruptStore, HistoryLost, SourceReplaced, TickConflict
 from tests.dagster.conftest import DECLARATION, VIEWS, definitions_of, write_pipeline
 from tests.dagster.running import Run, materialized, value
 from tideview.assets.rollout import opened_for_a_tick
@@ -141,8 +141,10 @@ def test_ways_out_can_be_gone_in_dagster() -> None:
         HistoryLost("gone"),
         SourceReplaced("another one"),
         CorruptStore("a file is lost", CorruptStore.repairable),
+        TickConflict("another writer has the flow"),
     ):
         words = in_dagster(str(error))
         assert words != str(error)
         assert "flow." not in words
+        assert "reopen" not in words
         assert "tick(" not in words

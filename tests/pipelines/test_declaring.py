@@ -259,6 +259,16 @@ def test_anchors_that_unfold_are_counted() -> None:
             "expectations:\n - type: expect_column_values_to_not_be_null",
             ["column", "nothing found"],
         ),
+        (
+            "expectations:\n - type: expect_column_values_to_be_between\n"
+            "   kwargs: {column: total, min_value: abc}",
+            ["line 4, key expectations[0].kwargs.min_value", "a number or", "'abc' found"],
+        ),
+        (
+            "expectations:\n - type: expect_column_values_to_be_between\n"
+            "   kwargs: {column: total}",
+            ["line 4, key expectations[0].kwargs", "has neither min_value nor max_value"],
+        ),
     ],
 )
 def test_wrong_front_matter_is_told_with_its_line(
@@ -385,6 +395,17 @@ def test_a_followed_tables_own_columns_are_read_from_its_log(tmp_path: Path) -> 
     folder = write_pipeline(tmp_path / "p", declaration, views)
     [prices] = load_pipeline(folder).sources
     assert prices.schema.names == ("id", "price")
+
+
+@pytest.mark.parametrize("bound", ["2024-01-01", "2024-01-01 09:30:00", "2024-1-1T09:30Z", "5"])
+def test_bounds_that_are_texts(tmp_path: Path, bound: str) -> None:
+    between = (
+        f"type: expect_column_values_to_be_between, kwargs: {{column: n, min_value: '{bound}'}}"
+    )
+    views = {"all": f"/*---\nexpectations:\n  - {{{between}}}\n---*/\nSELECT 1 AS n FROM sales"}
+    folder = write_pipeline(tmp_path / "till", DECLARATION, views)
+    [view] = load_pipeline(folder).views
+    assert view.expectations[0].kwargs["min_value"] == bound
 
 
 def test_a_date_without_quotes_is_told_as_one(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from dagster import AssetKey
+from dagster import AssetKey, Definitions
+from dagster.components.testing import create_defs_folder_sandbox
 
+from ivm_core import UserError
 from ivm_core.cli.main import main
-from tideview.assets import TideviewPipelines, tideview_definitions
+from tideview.assets import ResourceKeys, TideviewPipelines, tideview_definitions
 from tideview.resources.pipeline_folder import load_pipeline
 
 if TYPE_CHECKING:
@@ -79,3 +81,35 @@ def test_the_component_is_found_by_its_entry_point() -> None:
         for key, each in discover_package_objects(["tideview.assets"]).items()
     }
     assert found["tideview.assets.TideviewPipelines"] is TideviewPipelines
+
+
+@pytest.mark.filterwarnings("ignore:.parse_obj_as. is deprecated")  # Dagster's own calls
+@pytest.mark.filterwarnings("ignore:.*currently in beta")
+def test_the_component_beside_resources_of_the_same_names(tmp_path: Path) -> None:
+    attributes = {
+        "folder": "sales",
+        "store": str(tmp_path),
+        "resource_keys": {"spark": "our_spark"},
+    }
+    content = {"type": "tideview.assets.TideviewPipelines", "attributes": attributes}
+    with create_defs_folder_sandbox() as sandbox:
+        place = sandbox.scaffold_component(
+            TideviewPipelines, defs_path="sales", defs_yaml_contents=content
+        )
+        with sandbox.load_component_and_build_defs(place) as (component, defs):
+            assert isinstance(component, TideviewPipelines)
+            assert component.resource_keys == ResourceKeys(spark="our_spark")
+            assert set(defs.resources or {}) == {"flows", "our_spark"}
+            merged = Definitions.merge(defs, Definitions(resources={"spark": "theirs"}))
+            Definitions.validate_loadable(merged)
+            [totals] = [
+                each
+                for each in merged.resolve_asset_graph().assets_defs
+                if AssetKey(["sales", "totals"]) in each.keys
+            ]
+            assert totals.required_resource_keys - {"io_manager"} == {"flows", "our_spark"}
+
+
+def test_two_resources_of_one_name_are_refused() -> None:
+    with pytest.raises(UserError, match="have one name, both"):
+        ResourceKeys(flows="both", spark="both")

@@ -11,7 +11,7 @@ import pytest
 from dagster import AssetCheckResult, AssetKey, Definitions, asset_check
 from dagster._utils.schedules import get_smallest_cron_interval
 
-from ivm_core import UserError
+from ivm_core import InternalError, UserError
 from ivm_core.api.declaration import Declaration
 from tests.dagster.conftest import DECLARATION, VIEWS, write_pipeline
 from tideview.assets import folder_definitions, tideview_definitions
@@ -62,6 +62,79 @@ def test_a_pipeline_whose_sources_are_all_wrong(tmp_path: Path, source: str, tol
     assert set(shown) == {"bare/s", "bare/v"}
     assert told in shown["bare/s"]
     assert "pipeline.yaml, line 3, key sources.s" in shown["bare/s"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT FROM sales", "line 1, column 1"),
+        ("SELECT", "line 1, column 1"),
+        ("SELECT DISTINCT FROM sales", "line 1, column 1"),
+        ("SELECT `id`, 'x' AS x,\n (SELECT) AS y FROM sales", "line 2, column 3"),
+        ("SELECT id FROM sales, LATERAL (SELECT) t", "line 1, column 32"),
+        ("SELECT id FROM sales\nWHERE id IN (SELECT)", "line 2, column 14"),
+        ("SELECT id FROM sales UNION ALL SELECT", "line 1, column 32"),
+    ],
+)
+def test_a_view_that_is_half_typed(tmp_path: Path, sql: str, place: str) -> None:
+    write_pipeline(tmp_path / "till", DECLARATION, VIEWS | {"half": sql})
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/half"}
+    assert "a SELECT has no columns" in shown["till/half"]
+    assert f"{place} of {tmp_path / 'till' / 'views' / 'half.sql'}" in shown["till/half"]
+
+
+def test_a_bug_that_a_view_meets_is_a_problem_of_that_view(tmp_path: Path) -> None:
+    met = {"met": "SELECT window(,) AS w FROM sales", "reader": "SELECT w FROM met"}
+    folder = write_pipeline(tmp_path / "till", DECLARATION, VIEWS | met)
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/met", "till/reader"}
+    for each in ("internal error: ValueError", str(folder / "views" / "met.sql"), "please report"):
+        assert each in shown["till/met"]
+    assert "it reads met, which can't be used" in shown["till/reader"]
+    with pytest.raises(InternalError, match=r"met\.sql"):
+        load_pipeline(folder)
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT id AS `x y` FROM sales", "{file}, column 'x y'"),
+        ("SELECT id AS _weight FROM sales", "{file}, column '_weight'"),
+        (
+            "SELECT * EXCEPT (customer, city) FROM cities",
+            "SELECT * EXCEPT (customer, city) leaves no columns",
+        ),
+        ("SELECT c.* EXCEPT (customer, city) FROM cities AS c", "leaves no columns"),
+        ("SELECT * FROM (SELECT id, id FROM sales)", "two columns of one name"),
+        ("SELECT id FROM sales WHERE", "does not parse: something is missing at WHERE"),
+        ("SELECT id +\nFROM sales", "line 2, column 1 of {file}"),
+        ("SELECT id FROM", "Expected table name but got the end of the text"),
+    ],
+)
+def test_what_is_said_of_a_wrong_view(tmp_path: Path, sql: str, told: str) -> None:
+    folder = write_pipeline(tmp_path / "till", DECLARATION, VIEWS | {"wrong": sql})
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/wrong"}
+    assert told.format(file=folder / "views" / "wrong.sql") in shown["till/wrong"]
+    for each in ("sqlglot", "Token", "keyword"):
+        assert each not in shown["till/wrong"]
+
+
+def test_sources_that_differ_only_in_case(tmp_path: Path) -> None:
+    write_pipeline(tmp_path / "till", f"{DECLARATION}  Sales: id BIGINT\n", VIEWS)
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/Sales"}
+    for each in ("source Sales has the name of source sales", "line 10, key sources.Sales"):
+        assert each in shown["till/Sales"]
+
+
+def test_a_sensor_without_a_pause(tmp_path: Path) -> None:
+    write_pipeline(tmp_path / "till", f"{DECLARATION}sensor: {{every: 0s}}\n", VIEWS)
+    shown = problems_beside_a_healthy_one(tmp_path)
+    assert set(shown) == {"till/pipeline_yaml"}
+    for each in ("line 10, key sensor.every", "0s is too short", "1s or more"):
+        assert each in shown["till/pipeline_yaml"]
 
 
 NOT_NULL = "  - type: expect_column_values_to_not_be_null\n    kwargs: {column: customer}\n"
