@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from ivm_core.api.fact_rows import FactRows, changes_in, facts_in
 from ivm_core.engine.active_session import active_session_kept
@@ -84,7 +85,7 @@ class SessionReader:
         facts = self.facts(view, at)
 
         def frame() -> DataFrame:
-            return facts.df.selectExpr("*", f"1L AS {WEIGHT}")
+            return facts.df.withColumn(WEIGHT, F.lit(1).cast("bigint"))
 
         return FactRows(lambda: [(fact, 1) for fact in facts], frame)
 
