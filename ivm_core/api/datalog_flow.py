@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivm_core.api.arguments import recursion_limits
 from ivm_core.engine.altering import alter_views
-from ivm_core.engine.renaming import drop_unread_sources, is_untouched
+from ivm_core.engine.renaming import drop_unread_sources, unread_sources
 from ivm_core.frontend.datalog.parsing import too_deep
 from ivm_core.frontend.datalog.program import Program, checked_program
 from ivm_core.frontend.datalog.queries import relation_query, source_names
@@ -65,7 +65,8 @@ class ProgramFlow:
         Inputs that a change of the program declared, and that ended before its rules came, go.
         """
         if flow.sources or flow.views:
-            unread = self._unread(flow, engine)
+            own = set(self.sources.values())
+            unread = [name for name in unread_sources(engine) if name not in own]
             self._check_same_relations(flow, unread)
             if unread:
                 drop_unread_sources(engine, unread)
@@ -119,16 +120,6 @@ class ProgramFlow:
             options = {"schemas": recursive} | {k: v for k, v in given.items() if v is not None}
         if views:
             flow.register_views(views, **options)
-
-    def _unread(self, flow: IncrementalFlow, engine: Engine) -> list[str]:
-        """Sources that are none of the program's, and that no view reads and no tick had."""
-        read = engine.catalog.sources_of(list(engine.history.views))
-        own = set(self.sources.values())
-        return [
-            name
-            for name in flow.sources
-            if name not in own and name not in read and is_untouched(engine, name)
-        ]
 
     def _check_same_relations(self, flow: IncrementalFlow, unread: Sequence[str]) -> None:
         wanted = {*self.sources.values()} | {*self.views}

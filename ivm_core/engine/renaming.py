@@ -53,17 +53,22 @@ def with_hidden(engine: Engine, views: Sequence[str]) -> list[str]:
 def drop_unread_sources(engine: Engine, names: Sequence[str]) -> None:
     """Forget sources that were declared for views that never came: nobody reads or feeds them."""
     engine.begin_writing()
-    history, catalog = engine.history, engine.catalog
-    read = catalog.sources_of(list(history.views))
-    gone = [n for n in names if n in history.sources and n not in read and is_untouched(engine, n)]
+    gone = [name for name in unread_sources(engine) if name in names]
     if gone:
         engine.append("drop", {"names": [], "sources": gone})
 
 
-def is_untouched(engine: Engine, source: str) -> bool:
-    """Whether no tick has ever had a row of a source."""
+def unread_sources(engine: Engine) -> list[str]:
+    """Sources that no view reads, and of which no tick has ever had a row."""
     history = engine.history
-    return not history.source_rows.get(source) and source not in history.first_deletion
+    read = engine.catalog.sources_of(list(history.views))
+    return [
+        name
+        for name in history.sources
+        if name not in read
+        and not history.source_rows.get(name)
+        and name not in history.first_deletion
+    ]
 
 
 def rename_view(engine: Engine, old: str, new: str) -> None:
