@@ -9,6 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.logger.logger import JSONFormatter
 
 from ivm_core import IncrementalFlow, IvmError, TickFailed, UserError
 from ivm_core.api.status import read_status
@@ -90,8 +91,12 @@ def test_no_secret_is_repeated(
     assert SECRET not in caplog.text
 
 
-def test_logs_are_masked_with_their_tracebacks(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("formatter", [logging.Formatter(), JSONFormatter()])
+def test_logs_are_masked_with_their_tracebacks(
+    caplog: pytest.LogCaptureFixture, formatter: logging.Formatter
+) -> None:
     Location("s3://bucket", OPTIONS)
+    caplog.handler.setFormatter(formatter)
     log = logger("ivm_core.test_secrets")
     try:
         raise ValueError(f"s3://me:{SECRET}@bucket is odd")

@@ -43,14 +43,19 @@ def harmless(error: BaseException) -> BaseException | None:
 
 
 class _Masking(logging.Filter):
-    """Puts records together at once, without secrets, tracebacks too."""
+    """Puts records together at once, without secrets.
+
+    A traceback becomes part of the message: formatters that make JSON, as pyspark's does, look at
+    `exc_info` only, which holds the error with its secret.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Every record passes."""
-        record.msg, record.args = masked(record.getMessage()), ()
+        text = record.getMessage()
         if record.exc_info:
-            record.exc_text = masked(logging.Formatter().formatException(record.exc_info))
-            record.exc_info = None
+            text += "\n" + logging.Formatter().formatException(record.exc_info)
+            record.exc_info = record.exc_text = None
+        record.msg, record.args = masked(text), ()
         return True
 
 
