@@ -493,6 +493,8 @@ class Engine:
         relations = self.relations(tick, moment, intent["pins"], swapped.values(), names)
         for name, change in staged.items():
             relations.produced[name] = None if change is None else change.change
+            if change is not None and change.held is not None:
+                relations.give(name, change.held)
         if self.spark is None:
             # other threads don't see which session is active here
             self.spark = _active_spark()
@@ -505,7 +507,8 @@ class Engine:
         try:
             self._pull(relations, intent, ways)
             tasks = self._tasks(names, relations, swapped)
-            results = self._side_by_side.run(tasks, {name: self._below(name) for name in names})
+            below = {name: self._below(name) for name in names}
+            results = self._side_by_side.run(tasks, below, self._expected(names))
         except Exception as error:
             told = unforeseen(error, self.layout.root)
             if self._has_lost_spark(error):
@@ -593,6 +596,15 @@ class Engine:
             return result
 
         return swapped
+
+    def _expected(self, names: Iterable[str]) -> dict[str, float]:
+        """What the views of a tick took when they were last evaluated."""
+        seen = {name: self.catalog.program(name).stages for name in names}
+        costs = self.history.costs
+        return {
+            name: sum(cost.ms for stage in stages if (cost := costs.last(stage.stage.relation)))
+            for name, stages in seen.items()
+        }
 
     def _below(self, name: str) -> tuple[str, ...]:
         """What has to be evaluated before a view or shared node; a component's first has it all."""

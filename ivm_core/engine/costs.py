@@ -79,7 +79,8 @@ class Costs:
 
     def last(self, relation: str) -> Cost | None:
         """The newest cost of a step."""
-        newest = [self._seen[key][-1] for key in self._seen if key[0] == relation]
+        seen = (self._seen.get((relation, way)) for way in (LOW, HIGH, WHOLE))
+        newest = [each[-1] for each in seen if each]
         return max(newest, key=lambda cost: cost.tick, default=None)
 
     def expected_ms(self, relation: str, way: str, rows: int) -> float | None:

@@ -6,6 +6,7 @@ there. What breaks that is refused as a whole, with the offending keys; nothing 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,25 +28,36 @@ if TYPE_CHECKING:
 SHOWN = 1000
 
 
+@dataclass(frozen=True)
+class Held:
+    """What a source has stored before a tick: all rows within a limit, or all there are."""
+
+    rows: pa.Table
+    limit: Limit | None
+
+
 def netted_changes(
     source: SourceDefinition, batch: BoundBatch, trace: Trace, committed: Committed
-) -> pa.Table:
-    """The netted changes of a batch on the driver, checked against what the source holds."""
+) -> tuple[pa.Table, Held | None]:
+    """The netted changes of a batch on the driver, checked against what the source holds.
+
+    What had to be read of the source for that comes with them: the tick's views may ask for it.
+    """
     if batch.upserts is None and batch.delete_keys is None:
         changes = net(batch.table, source.schema)
         if changes.num_rows and source.primary_key:
             keys = changes.select(list(source.primary_key))
-            _check_keys(source, changes, _held(source, keys, trace, committed))
-        elif changes.num_rows:
-            _check_deletions(source, changes, trace, committed)
-        return changes
+            held = _held(source, keys, trace, committed)
+            _check_keys(source, changes, held.rows)
+            return changes, held
+        return changes, _check_deletions(source, changes, trace, committed)
     keyed = [t for t in (batch.upserts, batch.delete_keys, batch.table) if t is not None]
     keys = stacked(*[each.select(list(source.primary_key)) for each in keyed])
     held = _held(source, keys, trace, committed)
-    changes = _resolved(source, batch, held)
+    changes = _resolved(source, batch, held.rows)
     if changes.num_rows:
-        _check_keys(source, changes, held)
-    return changes
+        _check_keys(source, changes, held.rows)
+    return changes, held
 
 
 def _resolved(source: SourceDefinition, batch: BoundBatch, held: pa.Table) -> pa.Table:
@@ -111,12 +123,12 @@ def _check_keys(source: SourceDefinition, changes: pa.Table, held: pa.Table) -> 
 
 def _check_deletions(
     source: SourceDefinition, changes: pa.Table, trace: Trace, committed: Committed
-) -> None:
+) -> Held | None:
     deletions = changes.filter(pc.less(changes.column(WEIGHT), 0))
     if not deletions.num_rows:
-        return
+        return None
     held = _held(source, deletions, trace, committed)
-    after = net(stacked(held, deletions.select(held.column_names)), source.schema)
+    after = net(stacked(held.rows, deletions.select(held.rows.column_names)), source.schema)
     absent = after.filter(pc.less(after.column(WEIGHT), 0))
     if absent.num_rows:
         names = list(source.schema.names)
@@ -126,9 +138,10 @@ def _check_deletions(
             fix="delete rows exactly as they are stored; nothing of this batch was applied",
             keys=_keys(absent, names),
         )
+    return held
 
 
-def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Committed) -> pa.Table:
+def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Committed) -> Held:
     """Stored rows that can match the given ones in the columns that those have."""
     conjunction = []
     for name in rows.column_names:
@@ -139,7 +152,9 @@ def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Com
     limit = Limit.all_of(conjunction[:2]) if conjunction else None
     names = [*source.schema.names, WEIGHT]
     held = trace.read(committed, None, None, names, limit)
-    return held.cast(pa.schema([pa.field(f.name, f.type) for f in held.schema]))
+    held = held.cast(pa.schema([pa.field(f.name, f.type) for f in held.schema]))
+    real = [each for each in conjunction[:2] if not trace.is_within(committed, each)]
+    return Held(held, Limit.all_of(real) if real else None)
 
 
 def _matching(held: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import redone_name, state_name
 from ivm_core.operators.aggregate_on_driver import changed_rows, is_on_driver, reached_keys
 from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.chain_on_driver import chained, folded, in_order
 from ivm_core.operators.group_state import GroupState
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
@@ -31,6 +33,7 @@ from ivm_core.operators.scan import bound_name
 from ivm_core.operators.top import IS_LAST, PLACE, Candidates
 from ivm_core.operators.windowed_around import BEFORE, IS_REACHED, AroundStatements
 from ivm_core.plan.nodes import Join
+from ivm_core.plan.partitioned import Top
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -100,23 +103,31 @@ class LowGearRun(StageRun):
         return LocalRows(net(table, schema), weighted(schema))
 
     def _execute_rows(self) -> None:
-        renamed = renaming(self.stage.stage.body)
-        if renamed is None or renamed[0].relation in self.view.inlined:
+        schema = self.stage.output
+        rows = self._without_statement(self.stage.stage.body)
+        if rows is None or rows.num_columns != len(schema.names) + 1:
             super()._execute_rows()
             return
-        scan, fields = renamed
-        if self.view.hydrates:
-            rows = self._now(scan.relation)
-        else:
-            change = self.view.change(scan.relation)
-            if change is None:
-                return
-            rows = change.rows
-        if not isinstance(rows, LocalRows):
-            raise InternalError("the low gear has changes on the driver")
-        schema = self.stage.output
-        table = rows.table.select([*fields, WEIGHT]).rename_columns([*schema.names, WEIGHT])
+        table = rows.rename_columns([*schema.names, WEIGHT])
         self._emit_rows(net(table.cast(arrow_schema(weighted(schema))), schema))
+
+    def _without_statement(self, node: Node) -> pa.Table | None:
+        """The change of a node, or its first rows, where the driver can tell them; else None."""
+        if self.view.hydrates and renaming(node) is None:
+            return None
+        with suppress(OnlySpark):
+            return chained(node, self._rows_on_driver, self.lowering.types)
+        return None
+
+    def _rows_on_driver(self, name: str) -> pa.Table:
+        """What a chain starts from."""
+        if name in self.view.inlined:
+            raise OnlySpark(f"{name} is part of a statement")
+        change = None if self.view.hydrates else self.view.change(name)
+        rows = self._now(name) if self.view.hydrates else change and change.rows
+        if not isinstance(rows, LocalRows):
+            raise OnlySpark(f"nothing of {name} is on the driver")
+        return rows.table
 
     def _emit_groups(self, aggregate: AggregateStatements, reads: Mapping[str, Rows]) -> bool:
         if not is_on_driver(aggregate):
@@ -141,13 +152,26 @@ class LowGearRun(StageRun):
             self.change = local_change(table, schema)
         return True
 
+    def _folded(self, aggregate: AggregateStatements) -> Rows | None:
+        rows = None if self.view.hydrates else self._without_statement(aggregate.node.input)
+        if rows is None:
+            return super()._folded(aggregate)
+        try:
+            table = folded(aggregate, rows)
+        except OnlySpark:
+            return super()._folded(aggregate)
+        return self._with_state(aggregate, table)
+
+    def _with_state(self, aggregate: AggregateStatements, table: pa.Table) -> Rows | None:
+        """A change of the state, to be stored."""
+        self._unstored.append((self._state_trace(aggregate), table))
+        return LocalRows(table, aggregate.state_schema) if table.num_rows else None
+
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
-        schema = aggregate.state_schema
-        table = rows_or_culprit(self.gears, statement.text, reads, schema)
-        self._unstored.append((self._state_trace(aggregate), table))
-        return LocalRows(table, schema) if table.num_rows else None
+        table = rows_or_culprit(self.gears, statement.text, reads, aggregate.state_schema)
+        return self._with_state(aggregate, table)
 
     def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
         schema = aggregate.state_schema
@@ -239,9 +263,11 @@ class LowGearRun(StageRun):
         if not isinstance(own, LocalRows):
             raise InternalError("the low gear reads its own rows on the driver")
         before = net(own.table, schema)
-        reads = self._inputs(statement, self._reach())
-        reads[bound_name(parts.output, Form.OLD)] = LocalRows(before, weighted(schema))
-        table = self.gears.rows(statement.text, reads, candidates.schema).sort_by(PLACE)
+        table = self._ordered(parts, before)
+        if table is None:
+            reads = self._inputs(statement, self._reach())
+            reads[bound_name(parts.output, Form.OLD)] = LocalRows(before, weighted(schema))
+            table = self.gears.rows(statement.text, reads, candidates.schema).sort_by(PLACE)
         is_last = pc.equal(table.column(IS_LAST), 1)
         had = pc.sum(before.column(WEIGHT)).as_py() or 0
         if had >= candidates.limit:
@@ -255,6 +281,15 @@ class LowGearRun(StageRun):
         gone = before.set_column(place, WEIGHT, pc.negate(before.column(WEIGHT)))
         self._emit_rows(net(stacked(after, gone.select(after.column_names)), schema))
         return True
+
+    def _ordered(self, parts: PartitionedStatements, before: pa.Table) -> pa.Table | None:
+        """What the statement of candidates gives, where the driver can tell it."""
+        change = self._without_statement(parts.node.input)
+        if change is None or not isinstance(parts.node, Top):
+            return None
+        with suppress(OnlySpark):
+            return in_order(parts.node, before, change, self.stage.output)
+        return None
 
     def _of_keys(
         self, trace: Trace, aggregate: AggregateStatements, folded: Rows, schema: Schema

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ivm_core.engine.gears import Gears, Rows
     from ivm_core.engine.history import History
+    from ivm_core.engine.ingest import Held
     from ivm_core.engine.layout import Layout
     from ivm_core.model.schema import Schema
     from ivm_core.store.followed import FollowedTable
@@ -184,6 +185,11 @@ class TickRelations:
         if limit is None:
             return self._read(name, at, names, None)
         return self._limited(name, at, names, limit)
+
+    def give(self, name: str, held: Held) -> None:
+        """Rows before the tick that were read of a source already, for views that ask for them."""
+        if held.limit is not None and held.rows.num_rows <= LOCAL_ROWS:
+            self._fetched.setdefault((name, self.tick - 1), []).append((held.limit, held.rows))
 
     def _read(self, name: str, at: int, names: list[str], limit: Limit | None) -> pa.Table | None:
         if self._is_followed(name):

@@ -28,15 +28,20 @@ class SideBySide:
         self._pool: ThreadPoolExecutor | None = None
 
     def run(
-        self, tasks: Mapping[str, Callable[[], R]], after: Mapping[str, Collection[str]]
+        self,
+        tasks: Mapping[str, Callable[[], R]],
+        after: Mapping[str, Collection[str]],
+        expected: Mapping[str, float] | None = None,
     ) -> dict[str, R]:
         """Run every task, each behind those that `after` names for it; results by name.
 
-        Where one fails nothing more is begun, and its error is raised when no other runs.
+        Of those that can begin the one goes first that most is left to do behind, by what each is
+        `expected` to take: a long task that begins last would keep one core busy at the end. Where
+        one fails nothing more is begun, and its error is raised when no other runs.
         """
         if len(tasks) == 1 or self._workers == 1:
             return {name: task() for name, task in tasks.items()}
-        done, failed = self._outcomes(tasks, after)
+        done, failed = self._outcomes(tasks, after, _left(tasks, after, expected or {}))
         if not failed:
             return {name: done[name] for name in tasks}
         error = next(failed[name] for name in tasks if name in failed)
@@ -47,7 +52,10 @@ class SideBySide:
             del error, failed
 
     def _outcomes(
-        self, tasks: Mapping[str, Callable[[], R]], after: Mapping[str, Collection[str]]
+        self,
+        tasks: Mapping[str, Callable[[], R]],
+        after: Mapping[str, Collection[str]],
+        left: Mapping[str, float],
     ) -> tuple[dict[str, R], dict[str, BaseException]]:
         waiting = dict(tasks)
         running: dict[Future[R], str] = {}
@@ -56,7 +64,8 @@ class SideBySide:
         try:
             while waiting or running:
                 ready = [n for n in waiting if not _missing(after.get(n, ()), tasks, done)]
-                for name in ready:
+                ready.sort(key=lambda name: -left[name])
+                for name in ready[: self._workers - len(running)]:
                     running[self._threads.submit(waiting.pop(name))] = name
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
@@ -82,6 +91,22 @@ class SideBySide:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+
+def _left(
+    tasks: Collection[str], after: Mapping[str, Collection[str]], expected: Mapping[str, float]
+) -> dict[str, float]:
+    """What is still to be done from the beginning of each task on, one after the other."""
+    behind: dict[str, list[str]] = {name: [] for name in tasks}
+    for name in tasks:
+        for below in after.get(name, ()):
+            if below in behind:
+                behind[below].append(name)
+    left: dict[str, float] = {}
+    for name in reversed(list(tasks)):
+        least = max((left.get(each, 0.0) for each in behind[name]), default=0.0)
+        left[name] = expected.get(name, 0.0) + least
+    return left
 
 
 def _missing(names: Collection[str], tasks: Collection[str], done: Collection[str]) -> bool:

@@ -119,10 +119,7 @@ class StageRun(ABC):
             self._emit(statement, self._inputs(statement, self._reach()))
 
     def _execute_aggregate(self, aggregate: AggregateStatements) -> None:
-        fold = self._fold_statement(aggregate)
-        folded: Rows | None = None
-        if fold is not None:
-            folded = self._fold(aggregate, fold, self._fold_inputs(aggregate, fold))
+        folded = self._folded(aggregate)
         if folded is None and (aggregate.keys or not self.view.hydrates):
             return
         if folded is None:
@@ -160,6 +157,13 @@ class StageRun(ABC):
         else:
             key = (*self._key, self.binds_whole_state, redone)
             self.view.inlined[relation] = Inlined(key, rows, reads)
+
+    def _folded(self, aggregate: AggregateStatements) -> Rows | None:
+        """The change of the state, stored; None for no rows."""
+        fold = self._fold_statement(aggregate)
+        if fold is None:
+            return None
+        return self._fold(aggregate, fold, self._fold_inputs(aggregate, fold))
 
     def _fold_statement(self, aggregate: AggregateStatements) -> Statement | None:
         """What gives the change of the state."""

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from ivm_core.engine.evaluation import spark_message
 from ivm_core.engine.gears import StoredRows
-from ivm_core.engine.ingest import netted_changes
+from ivm_core.engine.ingest import Held, netted_changes
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.relations import LOCAL_ROWS, Change, local_change
 from ivm_core.model.errors import BatchError, CorruptStore
@@ -51,6 +51,8 @@ class Staged:
 
     change: Change
     digest: Digest
+    held: Held | None = None
+    """What its source has stored before the tick, as far as that had to be read."""
 
     @property
     def count(self) -> int:
@@ -103,8 +105,9 @@ class Staging:
             batch = _collected(batch)
         if self._dedup is not None and self._dedup.drops(source, batch):
             return None
-        changes = netted_changes(source, batch, trace, self._history.committed)
-        return self._wait(source, trace, changes)
+        changes, held = netted_changes(source, batch, trace, self._history.committed)
+        staged = self._wait(source, trace, changes)
+        return None if staged is None else replace(staged, held=held)
 
     def again(self, source: SourceDefinition, epoch: int, count: int) -> Staged | None:
         """Take over the rows that a killed attempt had staged; `CorruptStore` where some are gone.

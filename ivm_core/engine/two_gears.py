@@ -54,6 +54,9 @@ class FoldedBySparkRun(OnFiles, LowGearRun):
         if self._folded_into is not None:
             self._folded_into.adopt(self.relations.tick, self.relations.epoch)
 
+    def _without_statement(self, _node: Node) -> None:
+        """The change is Spark's to fold."""
+
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:

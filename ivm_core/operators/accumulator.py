@@ -26,6 +26,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 Rule = Literal["sum", "latest"]
+Digits = dict[str, np.ndarray]
+"""Integers by the trace's columns, one a row."""
 
 
 class OnlySpark(Exception):
@@ -118,6 +121,13 @@ class Accumulator(ABC):
         `tag` keeps two uses in one query apart.
         """
 
+    def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
+        """What `fold` adds up in each column, for every row of the driver; `OnlySpark` for no such.
+
+        Weights are so small that no sum of 32-bit digits overflows.
+        """
+        raise OnlySpark(type(self).__name__)
+
     def value_of(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> Any:
         """The value on the driver: `state` gives the trace's columns, `rows` those of one group.
 
@@ -143,6 +153,13 @@ class Accumulator(ABC):
 
 def required(argument: exp.Expr | None) -> exp.Expr:
     """The argument of an aggregate that must have one."""
+    if argument is None:
+        raise InternalError("an aggregate other than COUNT(*) without an argument")
+    return argument
+
+
+def required_values(argument: pa.ChunkedArray | None) -> pa.ChunkedArray:
+    """The argument of an aggregate that must have one, on the driver."""
     if argument is None:
         raise InternalError("an aggregate other than COUNT(*) without an argument")
     return argument
@@ -179,6 +196,11 @@ class Counted(Accumulator):
         has = pc.greater(total(self.count.name), 0)
         return pc.if_else(has, values, pa.scalar(None, values.type))
 
+    def counts(self, argument: pa.ChunkedArray, weights: np.ndarray) -> Digits:
+        """What `counting` adds up, for every row of the driver."""
+        present = argument.is_valid().to_numpy()
+        return {self.count.name: np.where(present, weights, 0)}
+
     def counted(self, state: Callable[[str], list[Any]], rows: Sequence[int]) -> int:
         """`count` over state rows on the driver."""
         return int(added(state(self.count.name), rows))
@@ -207,6 +229,10 @@ class CountRows(Counted):
         """Σ weight."""
         return ((self.count.name, weighted_sum(formula("1"))),)
 
+    def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
+        """The weights."""
+        return {self.count.name: weights}
+
     def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """The count; 0 for no rows at all."""
         return Finalised((), formula("COALESCE(:n, CAST(0 AS BIGINT))", n=state(self.count.name)))
@@ -233,3 +259,7 @@ class CountValues(CountRows):
     def fold(self) -> Level:
         """Σ weight over what is there."""
         return (self.counting(self.named("x")),)
+
+    def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
+        """The weights of what is there."""
+        return self.counts(required_values(argument), weights)

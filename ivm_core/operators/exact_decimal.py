@@ -17,17 +17,21 @@ from decimal import Context
 from decimal import Decimal as Number
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import WIDEST_DECIMAL, DataType, Decimal
 from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
+    Digits,
     Finalised,
     OneByOne,
     OnlySpark,
     required,
+    required_values,
 )
 from ivm_core.operators.arrow_types import to_arrow
 from ivm_core.operators.exact_integer import IntegerTotal
@@ -135,6 +139,16 @@ class ExactDecimal(Counted):
             low=formula("CAST(0 AS BIGINT)") if i else self._short(x),
             limb=limb,
         )
+
+    def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
+        """As `fold`, for every row of the driver; where U is a BIGINT."""
+        values = required_values(argument)
+        if self._total is None:
+            raise OnlySpark("sums of long decimals")
+        unscaled = np.concatenate(
+            [np.empty(0, np.int64), *(_unscaled(chunk) for chunk in values.chunks)]
+        )
+        return self.counts(values, weights) | self._total.digits(unscaled, weights)
 
     @property
     def fold(self) -> Level:
@@ -283,6 +297,18 @@ class ExactDecimal(Counted):
             r=remainder,
             n=divisor,
         )
+
+
+def _unscaled(values: pa.Decimal128Array) -> np.ndarray:
+    """U of decimals of at most 18 digits; 0 for NULL."""
+    whole = pa.Array.from_buffers(
+        pa.decimal128(values.type.precision, 0),
+        len(values),
+        values.buffers(),
+        offset=values.offset,
+    )
+    found: np.ndarray = pc.fill_null(whole.cast(pa.int64()), 0).to_numpy()
+    return found
 
 
 def _power_of_ten(exponent: int) -> exp.Expr:

@@ -16,11 +16,13 @@ from ivm_core.model.types import BIGINT, DOUBLE, INTEGER_BITS, DataType
 from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
+    Digits,
     Finalised,
     OneByOne,
     OnlySpark,
     added,
     required,
+    required_values,
     weighted_sum,
 )
 from ivm_core.operators.correct_rounding import divide_and_round, scaled
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    import numpy as np
     from sqlglot import exp
 
 DIGIT = "CAST(4294967295 AS BIGINT)"
@@ -59,6 +62,13 @@ class IntegerTotal:
             (names[0], weighted_sum(formula("SHIFTRIGHT(:x, 32)", x=x))),
             (names[1], weighted_sum(formula("(:x & :digit)", x=x, digit=DIGIT))),
         )
+
+    def digits(self, values: np.ndarray, weights: np.ndarray) -> Digits:
+        """What `fold` adds up, for every row of the driver."""
+        names = [one.name for one in self.columns]
+        if not self.wide:
+            return {names[0]: values * weights}
+        return {names[0]: (values >> 32) * weights, names[1]: (values & 0xFFFFFFFF) * weights}
 
     def high(self, state: Callable[[str], exp.Expr]) -> exp.Expr:
         """⌊total / 2³²⌋."""
@@ -130,6 +140,12 @@ class ExactInteger(Counted):
             self.counting(self.named("x")),
             *self.total.fold(column(self.named("x"))),
         )
+
+    def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
+        """As `fold`, for every row of the driver."""
+        values = required_values(argument)
+        integers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy()
+        return self.counts(values, weights) | self.total.digits(integers, weights)
 
     def finalise(self, state: Callable[[str], exp.Expr], tag: str = "") -> Finalised:
         """NULL without values; SUM raises where the exact sum is no BIGINT."""

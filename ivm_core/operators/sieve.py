@@ -55,6 +55,12 @@ def sieved(predicate: Scalar, type_of: Callable[[str], DataType | None]) -> Scal
     return None if weaker is None else scalar_of(weaker)
 
 
+def said_by_sieve(predicate: Scalar, type_of: Callable[[str], DataType | None]) -> Scalar | None:
+    """A predicate as a sieve that lets through no row more; None where there is no such."""
+    same = _weaker(tree_of(predicate), type_of, wholly=True)
+    return None if same is None else scalar_of(same)
+
+
 def passing(table: pa.Table, sieves: Iterable[Scalar]) -> pa.Table:
     """The rows that pass all of the sieves."""
     for each in sieves:
@@ -65,19 +71,23 @@ def passing(table: pa.Table, sieves: Iterable[Scalar]) -> pa.Table:
     return table
 
 
-def _weaker(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> exp.Expr | None:
+def _weaker(
+    tree: exp.Expr, type_of: Callable[[str], DataType | None], *, wholly: bool = False
+) -> exp.Expr | None:
+    """What can be said of a predicate; with `wholly`, all of it or nothing."""
     tree = tree.unnest()
-    if isinstance(tree, exp.And):
-        parts = [part for each in tree.flatten() if (part := _weaker(each, type_of)) is not None]
-        return exp.and_(*parts, copy=False) if parts else None
-    if isinstance(tree, exp.Or):
-        either = [_weaker(each, type_of) for each in tree.flatten()]
-        known = [each for each in either if each is not None]
-        return exp.or_(*known, copy=False) if len(known) == len(either) else None
+    if isinstance(tree, exp.And | exp.Or):
+        parts = [_weaker(each, type_of, wholly=wholly) for each in tree.flatten()]
+        known = [each for each in parts if each is not None]
+        if len(known) < len(parts) and (wholly or isinstance(tree, exp.Or)):
+            return None
+        join = exp.and_ if isinstance(tree, exp.And) else exp.or_
+        return join(*known, copy=False) if known else None
     if isinstance(tree, exp.Between):
         low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"])
         high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"])
-        return None if tree.args.get("symmetric") else _weaker(exp.and_(low, high), type_of)
+        both = exp.and_(low, high)
+        return None if tree.args.get("symmetric") else _weaker(both, type_of, wholly=wholly)
     return tree if _is_sayable(tree, type_of) else None
 
 

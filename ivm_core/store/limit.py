@@ -65,6 +65,13 @@ class ColumnLimit:
             return False
         return bool(pc.all(pc.is_in(other.distinct, value_set=self.distinct)).as_py() is not False)
 
+    @property
+    def is_gapless(self) -> bool:
+        """Whether the values are all integers between the least and the greatest of them."""
+        if not len(self.distinct) or not pa.types.is_integer(self.distinct.type):
+            return False
+        return int(self.distinct[-1].as_py() - self.distinct[0].as_py()) + 1 == len(self.distinct)
+
     @cached_property
     def distinct(self) -> pa.Array:
         """The values once each, sorted, without NULL."""

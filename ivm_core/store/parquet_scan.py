@@ -65,6 +65,15 @@ class ParquetScan:
             self._open.pop(path, None)
             self._ranges.pop(path, None)
 
+    def range_of(self, path: str, column: str) -> ColumnRange:
+        """What the statistics of a file say of a column."""
+        ranges = self._ranges.setdefault(path, {})
+        if column not in ranges:
+            of = self._schema.field(column).type
+            with self._named(path):
+                ranges[column] = ColumnRange.of(self._file(path).metadata, column, of)
+        return ranges[column]
+
     def _pieces(self, path: str, limit: Limit | None) -> list[Piece]:
         """The row groups to look at, in portions that one thread takes at a time."""
         with self._named(path):
@@ -72,11 +81,7 @@ class ParquetScan:
         count = file.num_row_groups
         groups = list(range(count))
         if limit is not None:
-            ranges = self._ranges.setdefault(path, {})
-            for column in limit.columns:
-                if column not in ranges:
-                    of = self._schema.field(column).type
-                    ranges[column] = ColumnRange.of(file.metadata, column, of)
+            ranges = {column: self.range_of(path, column) for column in limit.columns}
             groups = groups_within(ranges, limit, count)
         if not groups:
             return []

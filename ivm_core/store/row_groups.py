@@ -69,6 +69,13 @@ class ColumnRange:
             possible = ~self.known
         return possible | self.has_null if limit.with_null else possible
 
+    def is_within(self, limit: ColumnLimit) -> bool:
+        """Whether every row is within a limit that has all integers from its first to its last."""
+        if not self.known.all() or (self.has_null.any() and not limit.with_null):
+            return False
+        keys = comparable(limit.distinct)
+        return bool((self.low >= keys[0]).all() and (self.high <= keys[-1]).all())
+
 
 def groups_within(ranges: dict[str, ColumnRange], limit: Limit, count: int) -> list[int]:
     """The row groups that the statistics of the limited columns don't rule out."""

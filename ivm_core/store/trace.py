@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ivm_core.store.delta_actions import DataFile
-    from ivm_core.store.limit import Limit
+    from ivm_core.store.limit import ColumnLimit, Limit
     from ivm_core.store.location import Location
 
 CLUSTER_BY = "tideview.clusterBy"
@@ -320,6 +320,17 @@ class Trace:
         if whole or not parts:
             parts.append(self._scan.read(whole, wanted, where))
         return pa.concat_tables(parts)
+
+    def is_within(self, committed: Committed, limit: ColumnLimit) -> bool:
+        """Whether all stored rows are known to be within a limit: then it rules nothing out."""
+        if not limit.is_gapless:
+            return False
+        files = self.files(committed)
+        large = (file.path for file in files if file.rows > _SMALL_ROWS)
+        if not all(self._scan.range_of(path, limit.column).is_within(limit) for path in large):
+            return False
+        small = (self._small(file.path) for file in files if file.rows <= _SMALL_ROWS)
+        return all(pc.all(limit.mask(table), min_count=0).as_py() for table in small)
 
     def _within(self, table: pa.Table, where: Limit | None) -> pa.Table:
         limit = where.fitted(self.schema) if where else None

@@ -90,3 +90,24 @@ def test_one_task_needs_no_thread(both: SideBySide) -> None:
     assert both.run({"a": threading.get_ident}, {}) == {"a": threading.get_ident()}
     many = both.run({"a": threading.get_ident, "b": threading.get_ident}, {})
     assert threading.get_ident() not in many.values()
+
+
+def test_what_most_is_left_behind_begins_first(both: SideBySide) -> None:
+    """`long` stands last; `first` is short, but `behind` waits for it."""
+    began: list[str] = []
+    held = threading.Event()
+
+    def task(name: str) -> Callable[[], None]:
+        def run() -> None:
+            began.append(name)
+            if len(began) == 2:
+                held.set()
+            held.wait(20)
+
+        return run
+
+    names = ["short", "first", "behind", "long"]
+    expected = {"short": 1.0, "first": 1.0, "behind": 5.0, "long": 9.0}
+    both.run({name: task(name) for name in names}, {"behind": ("first",)}, expected)
+    assert set(began[:2]) == {"long", "first"}
+    assert began[2:] == ["behind", "short"]

@@ -89,3 +89,33 @@ def test_the_way_that_reads_less_is_taken(
     assert both.startswith("recomputed and compared")
     assert "rows to read, by delta" in both
     assert one.startswith("delta")
+
+
+CHAINS = {
+    "few": "SELECT id, x AS y FROM o WHERE x > 1 AND c IN (1, 3)",
+    "counted": "SELECT c, COUNT(*) AS n, COUNT(x) AS m, SUM(x) AS s FROM o WHERE x <> 2 GROUP BY c",
+    "all_of_them": "SELECT COUNT(*) AS n, AVG(x) AS a FROM o",
+    "different": "SELECT DISTINCT c FROM o",
+    "first": "SELECT id, c, x FROM o ORDER BY x DESC NULLS FIRST, id LIMIT 2",
+}
+
+
+def test_chains_need_no_statement(tmp_path: Path, spark: SparkSession) -> None:
+    """Filters, counts, sums of integers and first rows of a change that is on the driver."""
+    ticks = [
+        DeltaBatch.of([(1, 1, 5), (2, 1, None), (3, 2, 9), (3, 2, 9), (4, None, 2)]),
+        DeltaBatch.of([(5, 3, 7), (1, 1, 5), (6, None, None)], [1, -1, 1]),
+        DeltaBatch.of([(3, 2, 9), (7, 3, 9), (4, None, 2)], [-1, 2, -1]),
+        DeltaBatch.of([(2, 1, None), (6, None, None), (8, 1, 1)], [-1, -1, 1]),
+    ]
+    with IncrementalFlow.open(tmp_path / "flow", spark) as flow:
+        flow.register_source("o", "id INT, c INT, x INT")
+        flow.register_views(CHAINS)
+        flow.tick("o", ticks[0])
+        for tick in ticks[1:3]:
+            assert flow.tick("o", tick).statements == 0
+            assert all(flow.check(view).equal for view in CHAINS)
+        # the first rows go, and those behind them move up: they are asked for
+        assert flow.tick("o", ticks[3]).statements == 1
+        assert all(flow.check(view).equal for view in CHAINS)
+        assert flow.replay().equal

@@ -368,3 +368,31 @@ def test_a_column_with_a_dot_is_not_the_field_of_a_struct(place: Location) -> No
     assert found["a.b"].to_pylist() == [5000]
     assert found["a"].to_pylist() == [{"b": 0}]
     assert trace.read(committed, columns=["a"]).column_names == ["a"]
+
+
+@pytest.mark.parametrize("small", [2, 8192])
+def test_a_limit_that_rules_nothing_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(trace_module, "_SMALL_ROWS", small)
+    trace = Trace.open(Location(tmp_path / "trace"), SCHEMA)
+    committed = Committed()
+    trace.append(rows((1, "x", 1), (2, "y", 1), (4, "z", 1)), 1, 1)
+    committed.add(1, 1)
+
+    def is_within(*values: int | None, column: str = "id", with_null: bool = False) -> bool:
+        limit = ColumnLimit(column, pa.array(values, pa.int64()), with_null)
+        return trace.is_within(committed, limit)
+
+    assert is_within(1, 2, 3, 4)
+    assert is_within(4, 3, 2, 1, 0, 1)
+    assert not is_within(1, 2, 4)  # as a range it has a gap, though no row is in it
+    assert not is_within(2, 3, 4)
+    assert not is_within(1, 2, 3)
+    assert not is_within()
+    names = ColumnLimit("name", pa.array(["x", "y", "z"]))
+    assert not trace.is_within(committed, names)
+    trace.append(rows((None, "x", 1), (2, "y", 1), (3, "z", 1)), 2, 1)
+    committed.add(2, 1)
+    assert not is_within(1, 2, 3, 4)
+    assert is_within(1, 2, 3, 4, with_null=True)
