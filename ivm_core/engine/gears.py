@@ -29,6 +29,7 @@ from ivm_core.model.names import quote
 from ivm_core.model.schema import Schema
 from ivm_core.operators.arrow_types import arrow_schema, to_spark
 from ivm_core.operators.exact_moments import FUNCTION, moment
+from ivm_core.operators.netting import are_flat
 from ivm_core.operators.row_identity import digest_aggregates, digest_from_limbs
 from ivm_core.operators.sql import text_of
 from ivm_core.store.trace_writing import SPARK_WRITE_OPTIONS
@@ -124,6 +125,14 @@ class LocalRows:
 
     table: pa.Table
     schema: Schema
+
+    def are(self, others: LocalRows) -> bool:
+        """Whether others are known to be these; to Arrow 0.0 and −0.0 are one."""
+        if self.table is others.table:
+            return True
+        if self.schema != others.schema or not are_flat(self.schema):
+            return False
+        return bool(self.table.equals(others.table))
 
 
 @dataclass(frozen=True)
@@ -367,7 +376,7 @@ class Gears:
         """Bind rows in the low gear, unless they are on hand from the statement before."""
         hand = self._hand
         known = hand.rows.get(name)
-        if known is not None and isinstance(rows, LocalRows) and known.table is rows.table:
+        if known is not None and isinstance(rows, LocalRows) and known.are(rows):
             return
         frame = self._frame(hand.session, rows)
         if not self._is_scattered:

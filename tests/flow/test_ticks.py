@@ -64,7 +64,7 @@ def test_no_spark_job_runs_for_a_view_that_is_skipped(tmp_path: Path, spark: Spa
         flow.register_source("a", "k INT, x INT")
         flow.register_source("b", "k INT, x INT")
         for name in ("a", "b"):
-            flow.register_view(f"of_{name}", f"SELECT k, SUM(x) AS s FROM {name} GROUP BY k")
+            flow.register_view(f"of_{name}", f"SELECT k, SUM(x * 2) AS s FROM {name} GROUP BY k")
         flow.tick({"a": [(1, 1)], "b": [(1, 1)]})
         before = jobs_run(spark)
         both = flow.tick({"a": [(1, 2)], "b": [(1, 2)]})
