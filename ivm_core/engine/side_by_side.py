@@ -8,9 +8,11 @@ the first in that order is told.
 
 from __future__ import annotations
 
+import heapq
 import os
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, TypeVar
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -57,28 +59,16 @@ class SideBySide:
         after: Mapping[str, Collection[str]],
         left: Mapping[str, float],
     ) -> tuple[dict[str, R], dict[str, BaseException]]:
-        waiting = dict(tasks)
-        running: dict[Future[R], str] = {}
-        done: dict[str, R] = {}
-        failed: dict[str, BaseException] = {}
+        board = _Board(tasks, after, left)
+        workers = [self._threads.submit(board.work) for _ in range(min(self._workers, len(tasks)))]
         try:
-            while waiting or running:
-                ready = [n for n in waiting if not _missing(after.get(n, ()), tasks, done)]
-                ready.sort(key=lambda name: -left[name])
-                for name in ready[: self._workers - len(running)]:
-                    running[self._threads.submit(waiting.pop(name))] = name
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    name = running.pop(future)
-                    error = future.exception()
-                    if error is None:
-                        done[name] = future.result()
-                    else:
-                        failed[name] = error
-                        waiting.clear()
+            wait(workers)
         finally:
-            wait(running)
-        return done, failed
+            board.stop()
+            wait(workers)
+        # a failure has the board in its traceback, which must not have the failure in turn
+        failed, board.failed = board.failed, {}
+        return board.done, failed
 
     @property
     def _threads(self) -> ThreadPoolExecutor:
@@ -91,6 +81,73 @@ class SideBySide:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+
+class _Board(Generic[R]):
+    """What is to be done, for threads that each take the next task when they are done with one."""
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Callable[[], R]],
+        after: Mapping[str, Collection[str]],
+        left: Mapping[str, float],
+    ) -> None:
+        self.done: dict[str, R] = {}
+        self.failed: dict[str, BaseException] = {}
+        self._tasks = tasks
+        self._rank = {name: (-left[name], place) for place, name in enumerate(tasks)}
+        self._missing = {
+            name: {each for each in after.get(name, ()) if each in tasks} for name in tasks
+        }
+        self._behind: dict[str, list[str]] = {name: [] for name in tasks}
+        for name, missing in self._missing.items():
+            for each in missing:
+                self._behind[each].append(name)
+        self._ready = [(self._rank[name], name) for name in tasks if not self._missing[name]]
+        heapq.heapify(self._ready)
+        self._running = 0
+        self._changed = threading.Condition()
+
+    def work(self) -> None:
+        """Do tasks until there is none left to begin."""
+        while (name := self._next()) is not None:
+            try:
+                result = self._tasks[name]()
+            except BaseException as error:
+                self._fail(name, error)
+            else:
+                self._finish(name, result)
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        with self._changed:
+            self._ready.clear()
+            self._behind.clear()
+            self._changed.notify_all()
+
+    def _next(self) -> str | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or not self._running)
+            if not self._ready:
+                return None
+            self._running += 1
+            return heapq.heappop(self._ready)[1]
+
+    def _finish(self, name: str, result: R) -> None:
+        with self._changed:
+            self._running -= 1
+            self.done[name] = result
+            for each in self._behind.get(name, ()):
+                self._missing[each].discard(name)
+                if not self._missing[each]:
+                    heapq.heappush(self._ready, (self._rank[each], each))
+            self._changed.notify_all()
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        with self._changed:
+            self._running -= 1
+            self.failed[name] = error
+        self.stop()
 
 
 def _left(
@@ -107,7 +164,3 @@ def _left(
         least = max((left.get(each, 0.0) for each in behind[name]), default=0.0)
         left[name] = expected.get(name, 0.0) + least
     return left
-
-
-def _missing(names: Collection[str], tasks: Collection[str], done: Collection[str]) -> bool:
-    return any(name in tasks and name not in done for name in names)
