@@ -91,8 +91,8 @@ def of_scan(rows: pa.Table) -> pa.Table:
     return chained(SCAN, {"t": rows}.__getitem__, lambda _: OF)
 
 
-@pytest.mark.parametrize("keys", [("k",), ("d", "k"), ("p",), ("b", "i"), ()])
-@pytest.mark.parametrize("count", [0, 1, 400])
+@pytest.mark.parametrize("keys", [("d", "k"), ("p",), ("b", "i"), ()])
+@pytest.mark.parametrize("count", [0, 400])
 def test_sums_of_a_change(spark: SparkSession, keys: tuple[str, ...], count: int) -> None:
     draw = random.Random(f"{keys} {count}")
     rows = drawn(draw, count, [1, -1, 3, 0, -1000])
@@ -166,7 +166,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("limit", [1, 4, 30])
+@pytest.mark.parametrize("limit", [1, 30])
 def test_first_rows_and_what_came(spark: SparkSession, order: list[str], limit: int) -> None:
     """Against Spark's own order of the same rows."""
     draw = random.Random(f"{order} {limit}")
