@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 Content = dict[str, Any]
 """The JSON of a run."""
+SIZES = ("tpch --scale 10",)
+"""What bars ask for beside the sizes that programs have by themselves."""
 
 
 def losses(sections: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -26,16 +28,22 @@ def losses(sections: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def nowhere(sections: Sequence[Mapping[str, Any]]) -> str:
-    """What to say where nothing is lost: peers only count where they were measured."""
+    """What to say where nothing is lost: bars and peers only count where they were measured."""
     beside = any(each.get("ratios") for each in sections)
-    return "Nowhere: every bar is met" + (", and nobody was faster." if beside else ".")
+    bars = "every bar that was measured is met" if unmeasured(sections) else "every bar is met"
+    return f"Nowhere: {bars}" + (", and nobody was faster." if beside else ".")
 
 
 def unmeasured(sections: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Programs that a run left out."""
+    """Programs that a run left out, and the sizes of programs that bars are about."""
     from bench.programs import PROGRAMS
 
-    return [name for name in PROGRAMS if name not in {each["key"] for each in sections}]
+    measured = {each["key"] for each in sections}
+    with_sizes = {f"{each['key']} {each.get('options', '')}" for each in sections}
+    return [
+        *(name for name in PROGRAMS if name not in measured),
+        *(each for each in SIZES if each not in with_sizes),
+    ]
 
 
 def bar_text(bar: Mapping[str, Any]) -> str:

@@ -6,10 +6,13 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bench.__main__ import FULL, is_full
 from bench.measured import keep as keep_figures
 from bench.measured import kept
-from bench.pages import markdown, together
+from bench.pages import DOCS, markdown, together
+from bench.sizing import sizing
 from tests.bench.test_report import a_content, a_section
 
 if TYPE_CHECKING:
@@ -62,3 +65,10 @@ def test_larger_scales_are_no_less_than_the_bars_ask_for() -> None:
     assert is_full(replace(FULL, scale=10.0, scales=(0.1, 1.0, 10.0)))
     assert not is_full(replace(FULL, scale=0.1))
     assert not is_full(replace(FULL, repeats=2))
+
+
+@pytest.mark.parametrize(("page", "made"), [("benchmarks.md", markdown), ("sizing.md", sizing)])
+def test_pages_are_those_of_the_figures_that_are_kept(page: str, made: object) -> None:
+    content = together([json.loads(path.read_text("utf-8")) for path in kept()])
+    assert callable(made)
+    assert (DOCS / page).read_text(encoding="utf-8") == made(content)
