@@ -64,7 +64,10 @@ def test_nothing_is_lost_where_all_bars_are_met() -> None:
     assert losses([section.as_json()]) == []
     assert nowhere([section.as_json()]) == "Nowhere: every bar that was measured is met."
     section.compare("Spark / tick", theirs=0.4, ours=0.2)
-    assert nowhere([section.as_json()]) == "Nowhere: every bar that was measured is met, and nobody was faster."
+    assert (
+        nowhere([section.as_json()])
+        == "Nowhere: every bar that was measured is met, and nobody was faster."
+    )
 
 
 def test_programs_that_were_left_out_are_named() -> None:
