@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import ConstraintViolation
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.netting import net, stacked
@@ -30,10 +31,11 @@ SHOWN = 1000
 
 @dataclass(frozen=True)
 class Held:
-    """What a source has stored before a tick: all rows within a limit, or all there are."""
+    """What a source has stored before a tick, as far as it was read."""
 
     rows: pa.Table
     limit: Limit | None
+    """They are all rows within it; None where views can't make use of that."""
 
 
 def netted_changes(
@@ -153,6 +155,8 @@ def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Com
     names = [*source.schema.names, WEIGHT]
     held = trace.read(committed, None, None, names, limit)
     held = held.cast(pa.schema([pa.field(f.name, f.type) for f in held.schema]))
+    if rows.num_rows > LOCAL_ROWS:
+        return Held(held, None)  # a limit of so many values costs more than it saves
     real = [each for each in conjunction[:2] if not trace.is_within(committed, each)]
     return Held(held, Limit.all_of(real) if real else None)
 

@@ -123,8 +123,11 @@ class LowGearRun(StageRun):
         """What a chain starts from."""
         if name in self.view.inlined:
             raise OnlySpark(f"{name} is part of a statement")
-        change = None if self.view.hydrates else self.view.change(name)
-        rows = self._now(name) if self.view.hydrates else change and change.rows
+        rows: Rows | None = None
+        if self.view.hydrates:
+            rows = self._now(name)
+        elif (change := self.view.change(name)) is not None:
+            rows = change.rows
         if not isinstance(rows, LocalRows):
             raise OnlySpark(f"nothing of {name} is on the driver")
         return rows.table

@@ -43,7 +43,7 @@ class SideBySide:
         """
         if len(tasks) == 1 or self._workers == 1:
             return {name: task() for name, task in tasks.items()}
-        done, failed = self._outcomes(tasks, after, _left(tasks, after, expected or {}))
+        done, failed = self._outcomes(_Board(tasks, after, expected or {}), len(tasks))
         if not failed:
             return {name: done[name] for name in tasks}
         error = next(failed[name] for name in tasks if name in failed)
@@ -54,13 +54,9 @@ class SideBySide:
             del error, failed
 
     def _outcomes(
-        self,
-        tasks: Mapping[str, Callable[[], R]],
-        after: Mapping[str, Collection[str]],
-        left: Mapping[str, float],
+        self, board: _Board[R], most: int
     ) -> tuple[dict[str, R], dict[str, BaseException]]:
-        board = _Board(tasks, after, left)
-        workers = [self._threads.submit(board.work) for _ in range(min(self._workers, len(tasks)))]
+        workers = [self._threads.submit(board.work) for _ in range(min(self._workers, most))]
         try:
             wait(workers)
         finally:
@@ -90,12 +86,11 @@ class _Board(Generic[R]):
         self,
         tasks: Mapping[str, Callable[[], R]],
         after: Mapping[str, Collection[str]],
-        left: Mapping[str, float],
+        expected: Mapping[str, float],
     ) -> None:
         self.done: dict[str, R] = {}
         self.failed: dict[str, BaseException] = {}
         self._tasks = tasks
-        self._rank = {name: (-left[name], place) for place, name in enumerate(tasks)}
         self._missing = {
             name: {each for each in after.get(name, ()) if each in tasks} for name in tasks
         }
@@ -103,10 +98,20 @@ class _Board(Generic[R]):
         for name, missing in self._missing.items():
             for each in missing:
                 self._behind[each].append(name)
+        left = self._left(expected)
+        self._rank = {name: (-left[name], place) for place, name in enumerate(tasks)}
         self._ready = [(self._rank[name], name) for name in tasks if not self._missing[name]]
         heapq.heapify(self._ready)
         self._running = 0
         self._changed = threading.Condition()
+
+    def _left(self, expected: Mapping[str, float]) -> dict[str, float]:
+        """What is still to be done from the beginning of each task on, one after the other."""
+        left: dict[str, float] = {}
+        for name in reversed(list(self._tasks)):
+            longest = max((left.get(each, 0.0) for each in self._behind[name]), default=0.0)
+            left[name] = expected.get(name, 0.0) + longest
+        return left
 
     def work(self) -> None:
         """Do tasks until there is none left to begin."""
@@ -148,19 +153,3 @@ class _Board(Generic[R]):
             self._running -= 1
             self.failed[name] = error
         self.stop()
-
-
-def _left(
-    tasks: Collection[str], after: Mapping[str, Collection[str]], expected: Mapping[str, float]
-) -> dict[str, float]:
-    """What is still to be done from the beginning of each task on, one after the other."""
-    behind: dict[str, list[str]] = {name: [] for name in tasks}
-    for name in tasks:
-        for below in after.get(name, ()):
-            if below in behind:
-                behind[below].append(name)
-    left: dict[str, float] = {}
-    for name in reversed(list(tasks)):
-        least = max((left.get(each, 0.0) for each in behind[name]), default=0.0)
-        left[name] = expected.get(name, 0.0) + least
-    return left

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+T = TypeVar("T")
 Rule = Literal["sum", "latest"]
 Digits = dict[str, np.ndarray]
 """Integers by the trace's columns, one a row."""
@@ -151,15 +152,8 @@ class Accumulator(ABC):
         return Bindings(self.prefix + tag)
 
 
-def required(argument: exp.Expr | None) -> exp.Expr:
-    """The argument of an aggregate that must have one."""
-    if argument is None:
-        raise InternalError("an aggregate other than COUNT(*) without an argument")
-    return argument
-
-
-def required_values(argument: pa.ChunkedArray | None) -> pa.ChunkedArray:
-    """The argument of an aggregate that must have one, on the driver."""
+def required(argument: T | None) -> T:
+    """The argument of an aggregate that must have one, as a tree or as values."""
     if argument is None:
         raise InternalError("an aggregate other than COUNT(*) without an argument")
     return argument
@@ -262,4 +256,4 @@ class CountValues(CountRows):
 
     def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
         """The weights of what is there."""
-        return self.counts(required_values(argument), weights)
+        return self.counts(required(argument), weights)

@@ -31,7 +31,6 @@ from ivm_core.operators.accumulator import (
     OneByOne,
     OnlySpark,
     required,
-    required_values,
 )
 from ivm_core.operators.arrow_types import to_arrow
 from ivm_core.operators.exact_integer import IntegerTotal
@@ -142,7 +141,7 @@ class ExactDecimal(Counted):
 
     def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
         """As `fold`, for every row of the driver; where U is a BIGINT."""
-        values = required_values(argument)
+        values = required(argument)
         if self._total is None:
             raise OnlySpark("sums of long decimals")
         unscaled = np.concatenate(

@@ -22,7 +22,6 @@ from ivm_core.operators.accumulator import (
     OnlySpark,
     added,
     required,
-    required_values,
     weighted_sum,
 )
 from ivm_core.operators.correct_rounding import divide_and_round, scaled
@@ -143,7 +142,7 @@ class ExactInteger(Counted):
 
     def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
         """As `fold`, for every row of the driver."""
-        values = required_values(argument)
+        values = required(argument)
         integers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy()
         return self.counts(values, weights) | self.total.digits(integers, weights)
 
