@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 TIMES = "?times"
 LEFT_IS_READ = {"LEFT": 3, "ANTI": 2, "SEMI": 1}
-"""How often the expansion of a match has its left side."""
+"""How often the expansion of a match by equal keys has its left side; by others once more."""
 MANY_LEAVES = 12
 """Relations in one statement, all for the same rows, from which on the rows are kept."""
 
@@ -108,12 +108,19 @@ class _Readers:
         for node in plan.walk():
             for position, child in enumerate(node.inputs):
                 is_left = position == 0
-                times = LEFT_IS_READ[node.kind] if isinstance(node, Match) and is_left else 1
+                times = _left_is_read(node) if isinstance(node, Match) and is_left else 1
                 self.times[child.text] = self.times.get(child.text, 0) + times
             if isinstance(node, Match):
                 pairs = (_sides(condition, node) for condition in node.conditions)
                 keys = (ours.column for ours, _ in filter(None, pairs) if ours.is_column)
                 self.keys.setdefault(node.left.text, tuple(dict.fromkeys(keys)))
+
+
+def _left_is_read(node: Match) -> int:
+    sides = [set(node.left.columns), set(node.right.columns)]
+    between = [each for each in node.conditions if not any(each.columns <= side for side in sides)]
+    has_others = any(_sides(condition, node) is None for condition in between)
+    return LEFT_IS_READ[node.kind] + has_others
 
 
 def _leaves(node: Node) -> int:

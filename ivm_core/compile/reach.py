@@ -248,14 +248,14 @@ class ReachFinder:
         fields = dict(zip(scan.columns, scan.fields, strict=True))
         sieves = {}
         for each in filters:
-            sieve = sieved(renamed(each, fields), partial(_type, schema))
+            sieve = sieved(renamed(each, fields), partial(type_in, schema))
             if sieve is not None:
                 sieves[sieve.sql] = sieve
         return Origin(scan.relation, fields[column], with_rows, tuple(sieves.values()))
 
     def _accepts(self, node: Node, column: str, values: _Values) -> bool:
         found = column_type(node, column, self._catalog)
-        return found is not None and _is_comparable(found, values.type)
+        return is_comparable(found, values.type)
 
     def _limit(self, node: Node, limits: _Limits) -> None:
         if isinstance(node, Scan):
@@ -349,7 +349,8 @@ def _within(filters: tuple[Scalar, ...], names: Mapping[str, str]) -> tuple[Scal
     )
 
 
-def _type(schema: Schema | None, name: str) -> DataType | None:
+def type_in(schema: Schema | None, name: str) -> DataType | None:
+    """The type of a relation's field, where there is such a one."""
     return None if schema is None or name == UNKNOWN else schema.field(name).type
 
 
@@ -365,7 +366,10 @@ def _is_limitable(data_type: DataType) -> bool:
     return data_type.kind in INTEGER_BITS or data_type.kind in EXACT
 
 
-def _is_comparable(one: DataType, other: DataType) -> bool:
+def is_comparable(one: DataType | None, other: DataType | None) -> bool:
+    """Whether values of both types are equal on the driver where they are in Spark."""
+    if one is None or other is None:
+        return False
     if one.kind in INTEGER_BITS and other.kind in INTEGER_BITS:
         return True
     return one == other and _is_limitable(one)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from ivm_core.engine.offending import RowFails
 from ivm_core.engine.readings import Readings
 from ivm_core.engine.refolding import RefoldedRun, is_refoldable, refolding_run
 from ivm_core.engine.relations import LOCAL_ROWS
-from ivm_core.engine.two_gears import FoldedBySparkRun, is_chain
+from ivm_core.engine.two_gears import FoldedBySparkRun, FoldedOnDriverRun, is_chain
 from ivm_core.engine.whole import ASKED_FOR, WholeRun
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import TickFailed
@@ -220,7 +220,11 @@ class ViewEvaluation:
     ) -> tuple[StageRun, str]:
         if self.by_difference and readings.has_choice:
             return self._run(WholeRun(self, stage, dirty)), ASKED_FOR
-        reason = self._why_high(stage, dirty) or readings.why_not_low()
+        why_not_low = readings.why_not_low()
+        reason = self._why_high(stage, dirty) or why_not_low
+        if reason and not why_not_low and FoldedOnDriverRun.is_for(self, stage, dirty):
+            with suppress(TooLarge):
+                return self._run(FoldedOnDriverRun(self, stage, dirty)), ""
         if not reason:
             why_whole = readings.why_whole(LOW)
             if why_whole:

@@ -49,15 +49,22 @@ class Fetcher:
         change_of: Callable[[str], pa.Table | None],
         columns: Mapping[str, tuple[str, ...]],
         keys: pa.Table | None = None,
+        thin: Callable[[str, pa.Table], pa.Table] | None = None,
     ) -> None:
-        """`change_of` gives a relation's delta, `columns` what the statement reads of each."""
+        """`change_of` gives a relation's delta, `columns` what the statement reads of each.
+
+        `thin` takes rows that can have no partners out of a relation's delta.
+        """
         self._reach = reach
         self._relations = relations
         self._upto = upto
         self._change_of = change_of
         self._columns = columns
         self._keys = keys
+        self._thin = thin
         self._limits: dict[str, Limit] = {}
+        self._whole: set[str] = set()
+        """Relations that have fewer rows than there are values to limit them."""
         self._fetched: dict[str, pa.Table] = {}
         for hop in reach.hops:
             self._limit(hop)
@@ -79,6 +86,8 @@ class Fetcher:
                     arrays.append(self._keys.column(origin.field))
                 continue
             change = self._change_of(origin.relation)
+            if change is not None and self._thin is not None:
+                change = self._thin(origin.relation, change)
             if change is not None:
                 arrays.append(passing(change, origin.sieves).column(origin.field))
             if origin.with_rows:
@@ -91,10 +100,14 @@ class Fetcher:
         return pa.chunked_array([pa.chunked_array(chunks, wanted).unique()])
 
     def _limit(self, hop: Hop) -> None:
-        if hop.relation in self._reach.full:
+        if hop.relation in self._reach.full or hop.relation in self._whole:
             return
         found = [(each, self.values(each.origins)) for each in hop.limits]
         few = [(each, values) for each, values in found if len(values) <= LIMIT_VALUES]
+        if not few and self._relations.row_count(hop.relation, self._upto) <= LIMIT_VALUES:
+            self._whole.add(hop.relation)
+            self._fetched.pop(hop.relation, None)
+            return
         if not few:
             raise TooLarge(f"{len(found[0][1])} keys reach {hop.relation}")
         limit = Limit.all_of(
@@ -107,7 +120,7 @@ class Fetcher:
 
     def _fetch(self, relation: str) -> pa.Table:
         limit = self._limits.get(relation)
-        if relation in self._reach.full or limit is None:
+        if relation in self._reach.full or relation in self._whole or limit is None:
             limit = None
             count = self._relations.row_count(relation, self._upto)
             if count > FETCHED_ROWS:

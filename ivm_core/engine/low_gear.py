@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivm_core.compile.partners import Partners, partners_of
 from ivm_core.compile.reach import Reach
 from ivm_core.compile.stages import renaming
 from ivm_core.engine.around import around
@@ -16,6 +17,7 @@ from ivm_core.engine.fetching import FETCHED_ROWS, LIMIT_VALUES, Fetcher, TooLar
 from ivm_core.engine.gears import LocalRows
 from ivm_core.engine.layout import weighted
 from ivm_core.engine.offending import rows_or_culprit
+from ivm_core.engine.reducing import FEW_ROWS, are_void, with_few_partners, with_partners
 from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
@@ -79,7 +81,16 @@ class LowGearRun(StageRun):
         columns: Mapping[str, tuple[str, ...]],
         keys: pa.Table | None,
     ) -> dict[str, Rows]:
-        fetcher = Fetcher(reach, self.relations, self.view.upto, self._change_table, columns, keys)
+        thinned: dict[str, pa.Table] = {}
+
+        def thin(name: str, change: pa.Table) -> pa.Table:
+            if name not in thinned:
+                thinned[name] = with_few_partners(self._partners(), name, change, self._few)
+            return thinned[name]
+
+        fetcher = Fetcher(
+            reach, self.relations, self.view.upto, self._change_table, columns, keys, thin
+        )
         self._key_values = {key: fetcher.values(each) for key, each in reach.keys.items()}
         reads: dict[str, Rows] = {}
         for name in names:
@@ -88,6 +99,36 @@ class LowGearRun(StageRun):
             table = net(fetcher.rows(name), schema)
             reads[bound_name(name, Form.OLD)] = LocalRows(table, weighted(schema))
         return reads
+
+    def _few(self, name: str, field: str) -> pa.ChunkedArray | None:
+        """A field of a relation that has few rows, old and new; None for any other."""
+        if name in self.view.inlined or self.relations.row_count(name, self.view.upto) > FEW_ROWS:
+            return None
+        change = self._change_table(name)
+        if change is None and self.view.change(name) is not None:
+            return None
+        old = self.relations.old(name, self.view.upto, (field,), None)
+        if old is None:
+            return None
+        columns = [old.column(field), *([] if change is None else [change.column(field)])]
+        return pa.chunked_array(
+            [chunk for each in columns for chunk in each.chunks], old[field].type
+        )
+
+    def _inputs(
+        self, statement: Statement, reach: Reach, keys: pa.Table | None = None
+    ) -> dict[str, Rows]:
+        reads = super()._inputs(statement, reach, keys)
+        return with_partners(self._partners(), reads, self.view.inlined)
+
+    def _partners(self) -> Partners:
+        """What the inputs of the stage's joins need of each other, found once."""
+        key = ("partners", self.stage.stage.relation)
+        cache = self.view.program.rendered
+        if key not in cache:
+            cache[key] = partners_of(self.stage.stage.body, self.view.catalog)
+        found: Partners = cache[key]
+        return found
 
     def _change_table(self, name: str) -> pa.Table | None:
         change = self.view.change(name)
@@ -173,7 +214,7 @@ class LowGearRun(StageRun):
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
-        table = rows_or_culprit(self.gears, statement.text, reads, aggregate.state_schema)
+        table = self._answer(statement, reads, aggregate.state_schema)
         return self._with_state(aggregate, table)
 
     def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
@@ -339,8 +380,13 @@ class LowGearRun(StageRun):
 
     def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
         schema = self.stage.output
-        found = rows_or_culprit(self.gears, statement.text, reads, weighted(schema))
-        self._emit_rows(net(found, schema))
+        self._emit_rows(net(self._answer(statement, reads, weighted(schema)), schema))
+
+    def _answer(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> pa.Table:
+        """What a statement gives; it is not run where nothing can come out of the stage's join."""
+        if are_void(self._partners(), reads, self.view.inlined):
+            return arrow_schema(schema, weight=False).empty_table()
+        return rows_or_culprit(self.gears, statement.text, reads, schema)
 
     def _emit_rows(self, table: pa.Table) -> None:
         schema = self.stage.output

@@ -1,7 +1,8 @@
-"""Both gears in one stage: Spark folds a large change to groups, which go on on the driver if few.
+"""A large change folded to groups, which go on on the driver if they are few.
 
 A stream of millions of events that is counted by minute changes some thousand groups. Folding the
-events is work for all of Spark; bringing the groups up to date is not.
+events is work for all of Spark, unless they are on the driver and it can add them up; bringing the
+groups up to date is not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from ivm_core.engine.high_gear import OnFiles
 from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.relations import LOCAL_ROWS, written_rows
 from ivm_core.engine.stage_run import statements_of
+from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.chain_on_driver import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +34,30 @@ if TYPE_CHECKING:
 def is_chain(body: Node) -> bool:
     """Whether a change goes through one node after the other: there is nothing to look up."""
     return all(len(node.inputs) < 2 for node in body.walk())
+
+
+class FoldedOnDriverRun(LowGearRun):
+    """A large change that is on the driver, folded there; `TooLarge` where that needs Spark."""
+
+    @staticmethod
+    def is_for(view: ViewEvaluation, stage: StageProgram, dirty: frozenset[str]) -> bool:
+        """Whether the stage folds a change that goes through a chain, and has all its rows."""
+        if view.hydrates or stage.stage.aggregate is None or not is_chain(stage.stage.body):
+            return False
+        changes = (view.known_change(name) for name in dirty)
+        return all(change is not None and change.table is not None for change in changes)
+
+    def _folded(self, aggregate: AggregateStatements) -> Rows | None:
+        rows = self._without_statement(aggregate.node.input)
+        try:
+            if rows is None:
+                raise OnlySpark("its rows")
+            table = folded(aggregate, rows)
+        except OnlySpark as error:
+            raise TooLarge(f"only Spark can fold {error}") from error
+        if table.num_rows > LOCAL_ROWS:
+            raise TooLarge(f"{table.num_rows} groups change")
+        return self._with_state(aggregate, table)
 
 
 class FoldedBySparkRun(OnFiles, LowGearRun):

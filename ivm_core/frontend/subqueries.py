@@ -31,8 +31,10 @@ from ivm_core.frontend.subquery_parts import (
     has_subquery,
     is_correlated,
     is_membership,
+    is_null,
     is_one_row,
     names_in,
+    null_rejected,
     of_existence,
     one_row_each,
     only_one,
@@ -58,6 +60,8 @@ from ivm_core.plan.nodes import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ivm_core.plan.scalar import Scalar
 
 CLAUSES = ("group", "having", "qualify", "distinct", "limit", "offset", "with_", "with")
 """What asks for more than a join."""
@@ -115,8 +119,9 @@ class Subqueries:
             tree, positive = tree.this.unnest(), not positive
         if isinstance(tree, exp.Exists) or (is_membership(tree) and not has_subquery(tree.this)):
             return self._matched(node, tree, positive=positive)
-        node, value = self.joined(node, condition)
-        return without_values(Filter(node, scalar_of(value)), node)
+        value = self.extracted(condition)
+        matched = self.attached(node, strict=null_rejected(value))
+        return without_values(Filter(matched, scalar_of(value)), matched)
 
     def joined(self, node: Node, tree: exp.Expr) -> tuple[Node, exp.Expr]:
         """The node with a column for each subquery of an expression, and the expression over it."""
@@ -158,10 +163,17 @@ class Subqueries:
             found = self.first(tree)
         return tree
 
-    def attached(self, node: Node, bound: list[exp.Expr] | None = None) -> Node:
+    def attached(
+        self,
+        node: Node,
+        bound: list[exp.Expr] | None = None,
+        *,
+        strict: frozenset[str] = frozenset(),
+    ) -> Node:
         """The node with the columns of all subqueries that were extracted.
 
-        The operands are the last of the `bound` expressions, over columns of the node.
+        The operands are the last of the `bound` expressions, over columns of the node. Rows for
+        which a `strict` column is NULL need not be there.
         """
         waiting, self._waiting = self._waiting, []
         operands = iter((self.operands if bound is None else bound)[-len(self.operands) :])
@@ -173,7 +185,7 @@ class Subqueries:
                 is_tuple = isinstance(listed.this.unnest(), exp.Tuple)
                 value = exp.Tuple(expressions=bound_ones) if is_tuple else bound_ones[0]
                 listed.set("this", value)
-            node = self._with_value(node, found, name)
+            node = self._with_value(node, found, name, is_strict=name in strict)
         return node
 
     @staticmethod
@@ -231,17 +243,31 @@ class Subqueries:
         keep: tuple[str, ...] = (),
     ) -> Node:
         """A match whose right columns are renamed, for both sides may scan the same relation."""
+        beside, moved = self._beside(node, right, conditions, keep)
+        return Match(node, beside, kind, moved)
+
+    def _inner(
+        self, node: Node, right: Node, conditions: Sequence[exp.Expr], keep: tuple[str, ...]
+    ) -> Node:
+        """The pairs of a match."""
+        beside, moved = self._beside(node, right, conditions, keep)
+        return Join((node, beside), moved)
+
+    def _beside(
+        self, node: Node, right: Node, conditions: Sequence[exp.Expr], keep: tuple[str, ...]
+    ) -> tuple[Node, tuple[Scalar, ...]]:
+        """The right side of a match under names that the left doesn't have, and the conditions."""
         self._count += 1
         mark = f"?{self._count}."
         names = {name: name if name in keep else mark + name for name in right.columns}
         moved = [renamed(condition, names) for condition in conditions]
         right = Project(right, tuple((names[name], column_scalar(name)) for name in right.columns))
         self._check(moved, (*node.columns, *right.columns))
-        return Match(node, right, kind, tuple(scalar_of(each) for each in moved))
+        return right, tuple(scalar_of(each) for each in moved)
 
     # --- as a value ---
 
-    def _with_value(self, node: Node, tree: exp.Expr, name: str) -> Node:
+    def _with_value(self, node: Node, tree: exp.Expr, name: str, *, is_strict: bool) -> Node:
         if isinstance(tree, exp.Exists):
             return self._with_existence(node, tree, name)
         if isinstance(tree, exp.Not):
@@ -258,7 +284,7 @@ class Subqueries:
         pairs = None if inner is None else equalities(inner.conditions, inner.node)
         if inner is None or pairs is None:
             return self._with_value_for_each(node, query, name)
-        return self._with_group_value(node, inner, pairs, name)
+        return self._with_group_value(node, inner, pairs, name, is_strict=is_strict)
 
     def _with_value_for_each(self, node: Node, query: exp.Expr, name: str) -> Node:
         outer, rows = self.for_each(node, query)
@@ -274,7 +300,13 @@ class Subqueries:
         )
 
     def _with_group_value(
-        self, node: Node, inner: _Inner, pairs: list[tuple[exp.Expr, exp.Expr]], name: str
+        self,
+        node: Node,
+        inner: _Inner,
+        pairs: list[tuple[exp.Expr, exp.Expr]],
+        name: str,
+        *,
+        is_strict: bool,
     ) -> Node:
         keys = [ours for ours, _ in pairs]
         output = inner.outputs[0]
@@ -301,9 +333,15 @@ class Subqueries:
             exp.EQ(this=column(key), expression=theirs)
             for key, (_, theirs) in zip(key_names, pairs, strict=True)
         ]
-        matched = self._match(node, right, "LEFT", conditions, tuple(each for each, _ in extra))
-        there = column(found).is_(exp.null()).not_()
-        result: exp.Expr = exp.case().when(there, column(f"{name}_value")).else_(empty)
+        kept_names = tuple(each for each, _ in extra)
+        if is_strict and is_null(empty):
+            # a row without a group has NULL there, and goes: no LEFT join has to find it first
+            matched = self._inner(node, right, conditions, kept_names)
+            result: exp.Expr = column(f"{name}_value")
+        else:
+            matched = self._match(node, right, "LEFT", conditions, kept_names)
+            there = column(found).is_(exp.null()).not_()
+            result = exp.case().when(there, column(f"{name}_value")).else_(empty)
         if not calls:
             # here and not below: two rows of a key that nobody asks for are no error
             result = only_one(column(rows), column(f"{name}_value"))

@@ -12,6 +12,9 @@ from ivm_core.frontend.scalars import internal
 from ivm_core.operators.sql import column, scalar_of, unchanged
 from ivm_core.plan.nodes import Aggregate, AggregateCall, Node, Project
 
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -185,3 +188,29 @@ def without_values(filtered: Node, node: Node) -> Node:
     """The rows without the columns that stand for subqueries."""
     names = [name for name in node.columns if not name.startswith("?subquery_")]
     return Project(filtered, unchanged(names))
+
+
+def null_rejected(condition: exp.Expr) -> frozenset[str]:
+    """Columns of which a NULL makes a condition anything but true."""
+    tree = condition.unnest()
+    if not isinstance(tree, COMPARISONS):
+        return frozenset()
+    return _strict_columns(tree.left) | _strict_columns(tree.right)
+
+
+def _strict_columns(tree: exp.Expr) -> frozenset[str]:
+    """Columns of which a NULL makes an expression NULL."""
+    tree = tree.unnest()
+    if isinstance(tree, exp.Column):
+        return frozenset({tree.name})
+    if isinstance(tree, ARITHMETIC):
+        return _strict_columns(tree.left) | _strict_columns(tree.right)
+    return frozenset()
+
+
+def is_null(tree: exp.Expr) -> bool:
+    """Whether an expression is NULL as it is written."""
+    tree = tree.unnest()
+    if isinstance(tree, ARITHMETIC):
+        return is_null(tree.left) or is_null(tree.right)
+    return isinstance(tree, exp.Null)

@@ -30,6 +30,8 @@ SYNONYMS = {
     "TIMESTAMP_LTZ": "TIMESTAMP",
 }
 WIDEST_DECIMAL = 38
+KEPT_SCALE = 6
+"""Spark keeps so many digits behind the point, whatever else a product has."""
 
 _NOT_COMPARABLE = (
     "its values can't be compared or hashed, so they can't be part of a row's identity"

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Rule = Literal["sum", "latest"]
-Digits = dict[str, np.ndarray]
-"""Integers by the trace's columns, one a row."""
+Digits = dict[str, np.ndarray | pa.ChunkedArray]
+"""Integers or decimals by the trace's columns, one a row; no sum of them overflows."""
 
 
 class OnlySpark(Exception):

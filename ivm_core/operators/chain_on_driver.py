@@ -3,8 +3,9 @@
     Δσ(A) = σ(ΔA)        Δπ(A) = π(ΔA)        acc(ΔA) = Σ weight · digits(row)
 
 A chain over rows that are on the driver needs no statement where its conditions compare columns
-with constants and each other (`sieve`), its columns are those of a relation, and its sums are of
-integers. Everything else is `OnlySpark`.
+with constants and each other (`sieve`), its columns are those of a relation or exact arithmetic
+over them (`scalars_on_driver`), and its sums are of integers and decimals. Everything else is
+`OnlySpark`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from ivm_core.model.names import WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import ROWS
 from ivm_core.operators.aggregate_on_driver import is_on_driver
-from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.arrow_types import arrow_schema, to_arrow
 from ivm_core.operators.netting import are_flat, net, stacked
-from ivm_core.operators.scalars_on_driver import is_exact
+from ivm_core.operators.scalars_on_driver import is_exact, values_of
 from ivm_core.operators.sieve import passing, said_by_sieve
 from ivm_core.operators.sql import tree_of
 from ivm_core.operators.top import IS_LAST, PLACE
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from ivm_core.model.schema import Schema
     from ivm_core.model.types import DataType
+    from ivm_core.operators.accumulator import Digits
     from ivm_core.operators.aggregate import AggregateStatements
     from ivm_core.plan.nodes import Node
     from ivm_core.plan.partitioned import Top
@@ -50,17 +52,28 @@ def chained(
     if isinstance(node, Scan):
         return _renamed(change_of(node.relation), node.fields, node.columns)
     if isinstance(node, Project):
-        sources = [node.source_of(column) for column in node.columns]
-        plain = [each for each in sources if each is not None]
-        if len(plain) < len(sources):
-            raise OnlySpark("an expression")
-        return _renamed(chained(node.input, change_of, types_of), plain, node.columns)
+        rows = chained(node.input, change_of, types_of)
+        columns = [_computed(node, column, rows, types_of(node)) for column in node.columns]
+        return pa.table([*columns, rows.column(WEIGHT)], names=[*node.columns, WEIGHT])
     if isinstance(node, Filter):
         condition = said_by_sieve(node.predicate, types_of(node.input).get)
         if condition is None:
             raise OnlySpark("a condition")
         return passing(chained(node.input, change_of, types_of), [condition])
     raise OnlySpark(type(node).__name__)
+
+
+def _computed(
+    node: Project, column: str, rows: pa.Table, types: Mapping[str, DataType]
+) -> pa.ChunkedArray:
+    source = node.source_of(column)
+    if source is not None:
+        return rows.column(source)
+    found = values_of(node.scalar_of(column), rows)
+    is_number = pa.types.is_integer(found.type) or pa.types.is_decimal(found.type)
+    if not is_number or column not in types or found.type != to_arrow(types[column]):
+        raise OnlySpark("an expression of another type")
+    return found
 
 
 def _check_plain(of: pa.DataType) -> None:
@@ -87,19 +100,24 @@ def folded(statements: AggregateStatements, rows: pa.Table) -> pa.Table:
     columns: dict[str, Any] = {
         stored: rows.column(theirs) for stored, (_, theirs) in zip(keys, node.keys, strict=True)
     }
-    sums: dict[str, Any] = {ROWS: weights}
+    sums: Digits = {ROWS: weights}
     for accumulator, call in zip(statements.accumulators, node.calls, strict=True):
         argument = None if call.argument is None else rows.column(call.argument)
         sums |= accumulator.digits(argument, weights)
     wanted = arrow_schema(statements.state_schema)
     if not keys:
-        totals = {name: pa.array([int(values.sum())], pa.int64()) for name, values in sums.items()}
+        totals = {name: _total(values, wanted.field(name).type) for name, values in sums.items()}
         return pa.table(totals).select(wanted.names).cast(wanted)
     table = pa.table({**columns, **sums})
     calls = [(name, "sum") for name in sums]
     found = table.group_by(keys, use_threads=False).aggregate(calls)
     found = found.select([*keys, *(f"{name}_sum" for name in sums)])
     return found.rename_columns([*keys, *sums]).select(wanted.names).cast(wanted)
+
+
+def _total(values: np.ndarray | pa.ChunkedArray, of: pa.DataType) -> pa.Array:
+    found = pc.sum(values, min_count=0).as_py()
+    return pa.array([found], of)
 
 
 def in_order(top: Top, before: pa.Table, change: pa.Table, schema: Schema) -> pa.Table:

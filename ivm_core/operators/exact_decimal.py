@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.model.names import WEIGHT
-from ivm_core.model.types import WIDEST_DECIMAL, DataType, Decimal
+from ivm_core.model.types import KEPT_SCALE, WIDEST_DECIMAL, DataType, Decimal
 from ivm_core.operators.accumulator import (
     AccColumn,
     Counted,
@@ -48,8 +48,6 @@ _EXACT_AS_DOUBLE = 15
 _ONE_COLUMN = 9
 _ROOM = 10
 _ANY_LENGTH = Context(prec=100)
-_KEPT_SCALE = 6
-"""Spark keeps so many digits behind the point, whatever else a product has."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class ExactDecimal(Counted):
     @property
     def _has_room(self) -> bool:
         of = self.argument_type
-        return LIMB < of.precision <= WIDEST_DECIMAL - _ROOM and of.scale <= _KEPT_SCALE
+        return LIMB < of.precision <= WIDEST_DECIMAL - _ROOM and of.scale <= KEPT_SCALE
 
     @property
     def _sum_type(self) -> Decimal:
@@ -142,12 +140,20 @@ class ExactDecimal(Counted):
     def digits(self, argument: pa.ChunkedArray | None, weights: np.ndarray) -> Digits:
         """As `fold`, for every row of the driver; where U is a BIGINT."""
         values = required(argument)
-        if self._total is None:
-            raise OnlySpark("sums of long decimals")
-        unscaled = np.concatenate(
-            [np.empty(0, np.int64), *(_unscaled(chunk) for chunk in values.chunks)]
-        )
-        return self.counts(values, weights) | self._total.digits(unscaled, weights)
+        try:
+            if self._has_room:
+                return self.counts(values, weights) | {self.named("sum"): _times(values, weights)}
+            unscaled = np.concatenate(
+                [np.empty(0, np.int64), *(_unscaled(chunk) for chunk in values.chunks)]
+            )
+        except pa.ArrowInvalid as error:
+            raise OnlySpark("sums of long decimals") from error
+        if self._total is not None:
+            return self.counts(values, weights) | self._total.digits(unscaled, weights)
+        found = self.counts(values, weights)
+        for place, limb in enumerate(self._limb_totals):
+            found |= limb.digits(np.zeros_like(unscaled) if place else unscaled, weights)
+        return found
 
     @property
     def fold(self) -> Level:
@@ -299,15 +305,25 @@ class ExactDecimal(Counted):
 
 
 def _unscaled(values: pa.Decimal128Array) -> np.ndarray:
-    """U of decimals of at most 18 digits; 0 for NULL."""
+    """U of decimals of at most 18 digits, 0 for NULL; Arrow's own error for longer ones."""
     whole = pa.Array.from_buffers(
         pa.decimal128(values.type.precision, 0),
         len(values),
         values.buffers(),
         offset=values.offset,
     )
+    if values.type.precision > LIMB:
+        whole = whole.cast(pa.decimal128(LIMB, 0))
     found: np.ndarray = pc.fill_null(whole.cast(pa.int64()), 0).to_numpy()
     return found
+
+
+def _times(values: pa.ChunkedArray, weights: np.ndarray) -> pa.ChunkedArray:
+    """Decimals times weights, with room for their sum; 0 for NULL."""
+    room = pa.decimal128(WIDEST_DECIMAL - _ROOM - 1, values.type.scale)
+    factors = pa.array(weights).cast(pa.decimal128(20, 0)).cast(pa.decimal128(_ROOM, 0))
+    product = pc.multiply(values.cast(room), factors)
+    return pc.fill_null(product, pa.scalar(0, product.type))
 
 
 def _power_of_ten(exponent: int) -> exp.Expr:

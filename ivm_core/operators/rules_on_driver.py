@@ -140,6 +140,9 @@ class _Derivation:
         if not node.outputs:
             raise OnlySpark
         arrays = [values_of(scalar, rows) for _, scalar in node.outputs]
+        for (_, scalar), found in zip(node.outputs, arrays, strict=True):
+            if pa.types.is_decimal(found.type) and not scalar.is_column:
+                raise OnlySpark("decimals that a rule makes may have to be rounded")
         arrays += [rows.column(name) for name in self._weight]
         return pa.table(arrays, names=[*node.columns, *self._weight])
 

@@ -179,8 +179,12 @@ class Project(Node):
 
     def source_of(self, column: str) -> str | None:
         """The input column that an output column merely renames, or None."""
-        scalar = dict(self.outputs)[column]
+        scalar = self.scalar_of(column)
         return scalar.column if scalar.is_column else None
+
+    def scalar_of(self, column: str) -> Scalar:
+        """What an output column is."""
+        return dict(self.outputs)[column]
 
     @cached_property
     def text(self) -> str:
