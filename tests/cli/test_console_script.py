@@ -70,7 +70,7 @@ def test_a_watch_shows_what_comes_and_ends_cleanly_on_ctrl_c(
 
 def test_the_script_takes_a_batch_with_a_spark_of_its_own(shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "new.jsonl"
-    file.write_text('{"id": 8, "customer": "cy", "amount": 4}\n')
+    file.write_text('{"id": 8, "customer": "ann", "amount": 4}\n')
     done = subprocess.run(
         [SCRIPT, "tick", shop, f"orders={file}", "--json"],
         env=os.environ | {"TIDEVIEW_DRIVER_MEMORY": "1g"},

@@ -21,9 +21,10 @@ COUNTS = "SELECT k, COUNT(*) AS n, SUM(x) AS s FROM events WHERE x >= 0 GROUP BY
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten rows are many."""
+    """Ten rows are many, and Spark's to fold."""
     for module in (evaluation, relations, staging, two_gears):
         monkeypatch.setattr(module, "LOCAL_ROWS", 10)
+    monkeypatch.setattr(two_gears.FoldedOnDriverRun, "is_for", lambda *_: False)
 
 
 def events(first: int, count: int, groups: int) -> pa.Table:
@@ -49,6 +50,28 @@ def test_spark_folds_many_rows_and_few_groups_go_on_on_the_driver(flow: Incremen
     summary = flow.tick("events", events(200, 32, 32))  # it isn't tried again
     assert "folded" not in str(summary.views["counts"].ways)
     flow.tick("events", DeltaBatch.deletes(events(5, 40, 3)))
+    assert_exact(flow)
+    assert flow.replay().equal
+
+
+def test_the_driver_folds_many_rows_that_it_can_add_up(
+    flow: IncrementalFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (evaluation, relations, staging, two_gears):
+        monkeypatch.setattr(module, "LOCAL_ROWS", 10)
+    flow.register_source("events", "id BIGINT, k STRING, x BIGINT")
+    flow.register_view("counts", COUNTS)
+    flow.register_view("averages", "SELECT k, AVG(x * 0.5 + 1) AS a FROM events GROUP BY k")
+    flow.register_view("roots", "SELECT k, SUM(SQRT(x)) AS r FROM events GROUP BY k")
+    flow.tick("events", events(0, 5, 2))
+    summary = flow.tick("events", events(5, 40, 3))
+    for view in ("counts", "averages"):
+        assert "high gear" not in str(summary.views[view].ways)
+    assert "folded in high gear (40 changes of events)" in str(summary.views["roots"].ways)
+    flow.tick("events", DeltaBatch.deletes(events(5, 20, 3)))
+    assert_exact(flow)
+    summary = flow.tick("events", events(100, 30, 30))
+    assert "high gear (30 groups change)" in str(summary.views["counts"].ways)
     assert_exact(flow)
     assert flow.replay().equal
 

@@ -105,7 +105,7 @@ def test_shared_views_are_what_they_are_alone(
 def test_a_shared_node_is_evaluated_once(flow: IncrementalFlow) -> None:
     declared(flow)
     views = {
-        f"v{n}": f"SELECT customer, total + {n} AS t FROM ({TOTALS.format(o='o')})"
+        f"v{n}": f"SELECT customer, total / {n} AS t FROM ({TOTALS.format(o='o')})"
         for n in (1, 2, 3)
     }
     flow.register_views(views)

@@ -19,7 +19,7 @@ from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.aggregate import AggregateStatements
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.chain_on_driver import chained, folded, in_order
-from ivm_core.operators.sql import column_scalar, relation, scalar_of, select, text_of
+from ivm_core.operators.sql import DIALECT, column_scalar, relation, scalar_of, select, text_of
 from ivm_core.operators.top import IS_LAST, PLACE
 from ivm_core.plan.nodes import Aggregate, AggregateCall, Filter, Project, Scan
 from ivm_core.plan.partitioned import Top
@@ -36,6 +36,7 @@ TYPES = {
     "q": "DECIMAL(18,0)",
     "z": "DECIMAL(9,9)",
     "w": "DECIMAL(25,3)",
+    "v": "DECIMAL(38,6)",
 }
 SCHEMA = Schema(tuple(Field(name, parse_type(of)) for name, of in TYPES.items()))
 WEIGHTED = arrow_schema(SCHEMA).append(pa.field(WEIGHT, pa.int64()))
@@ -50,6 +51,10 @@ CALLS = {
     "sp": ("SUM", "p"),
     "aq": ("AVG", "q"),
     "sz": ("SUM", "z"),
+    "sw": ("SUM", "w"),
+    "aw": ("AVG", "w"),
+    "sv": ("SUM", "v"),
+    "av": ("AVG", "v"),
 }
 VALUES: dict[str, list[Any]] = {
     "k": ["", "a", "B", "b", "é", "\U0001f30a", "￮", None],
@@ -59,8 +64,11 @@ VALUES: dict[str, list[Any]] = {
     "p": [Decimal("0.00"), Decimal("-0.01"), Decimal("9999999999.99"), None],
     "q": [Decimal(10**18 - 1), Decimal(1 - 10**18), Decimal(0), None],
     "z": [Decimal("0.999999999"), Decimal("-0.000000001"), None],
-    "w": [Decimal("1.5"), None],
+    "w": [Decimal("1.5"), Decimal("9999999999999999999999.999"), Decimal("-0.001"), None],
+    "v": [Decimal("999999999999.999999"), Decimal("-0.000001"), Decimal(0), None],
 }
+LONG = Decimal("1000000000000.000000")
+"""One digit more than a BIGINT is certain to hold of them."""
 
 
 def drawn(draw: random.Random, count: int, weights: list[int]) -> pa.Table:
@@ -115,7 +123,7 @@ def bag(table: pa.Table) -> list[str]:
     ("keys", "calls", "weight"),
     [
         (("k",), {"m": ("MIN", "i")}, 1),
-        (("k",), {"s": ("SUM", "w")}, 1),
+        (("k",), {"s": ("SUM", "v")}, 1),
         (("k",), {"n": ("COUNT_STAR", None)}, 1 << 40),
     ],
 )
@@ -123,6 +131,8 @@ def test_what_the_driver_does_not_add_up(
     keys: tuple[str, ...], calls: dict[str, tuple[str, str | None]], weight: int
 ) -> None:
     rows = of_scan(drawn(random.Random(1), 3, [weight]))
+    place = rows.column_names.index("t.v")
+    rows = rows.set_column(place, "t.v", pa.array([None, LONG, None], rows["t.v"].type))
     with pytest.raises(OnlySpark):
         folded(statements(keys, calls), rows)
 
@@ -150,12 +160,63 @@ def test_a_chain_filters_and_renames() -> None:
     [
         Filter(SCAN, scalar("`t.i` > 0 AND abs(`t.b`) = 1")),
         Filter(SCAN, scalar("`t.i` > `t.b`")),
-        Project(SCAN, (("x", scalar("`t.i` + 1")),)),
+        Project(SCAN, (("x", scalar("`t.i` / 2")),)),
+        Project(SCAN, (("x", scalar("`t.k` || 'x'")),)),
+        Project(SCAN, (("x", scalar("`t.d` = `t.d`")),)),
     ],
 )
 def test_what_is_not_said_wholly_is_left_to_spark(node: Any) -> None:
     with pytest.raises(OnlySpark):
         chained(node, {"t": drawn(random.Random(3), 5, [1])}.__getitem__, lambda _: OF)
+
+
+LEFT_TO_SPARK = ["v * p", "w * p * p", "z * z * z * z * z", "v + p", "-p * 2", "p / 2"]
+COMPUTED = [
+    "i + 1",
+    "7",
+    "b - i",
+    "i * i",
+    "p * (1 - z)",
+    "p * (1 + p) - 2.50",
+    "0.05 * p",
+    "p * -3",
+    "i * p",
+    "b + p",
+    "p + w",
+    "q * p * (1 + p)",
+    "w * w",
+    "w * p * 1.5",
+    "100 - b",
+    "1.0 - p",
+    *LEFT_TO_SPARK,
+]
+
+
+@pytest.mark.parametrize("text", COMPUTED)
+def test_arithmetic_has_the_values_and_types_of_spark(spark: SparkSession, text: str) -> None:
+    """Or it is left to Spark: where digits would be dropped, where a value doesn't fit."""
+    draw = random.Random(text)
+    small = {"i": [0, 7, -3, None], "b": [2**40, -5, None], "v": [Decimal("-1.000001"), None]}
+    small |= {"w": [Decimal("12345.678"), None], "q": [Decimal(-77), None]}
+    small |= {"p": [Decimal("-12.34"), Decimal("0.01"), None]}
+    told = 0
+    for values in (VALUES, VALUES | small):
+        columns = {name: [draw.choice(values[name]) for _ in range(40)] for name in TYPES}
+        rows = pa.table({**columns, WEIGHT: [1] * 40}, schema=WEIGHTED)
+        spark.createDataFrame(rows).createOrReplaceTempView("driver_rows")
+        asked = spark.sql(f"SELECT {text} AS x FROM driver_rows")
+        of = parse_type(asked.schema["x"].dataType.simpleString().upper())
+        tree = sqlglot.parse_one(text, dialect=DIALECT)
+        for each in list(tree.find_all(exp.Column)):
+            each.replace(exp.column(exp.to_identifier(f"t.{each.name}", quoted=True)))
+        node = Project(SCAN, (("x", scalar_of(tree)),))
+        try:
+            found = chained(node, {"t": rows}.__getitem__, lambda _, of=of: {"x": of})
+        except OnlySpark:
+            continue
+        told += 1
+        assert found.column("x").to_pylist() == asked.toArrow().column("x").to_pylist()
+    assert bool(told) != (text in LEFT_TO_SPARK)
 
 
 ORDERS = [

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ivm_core.engine import evaluation, relations, staging
+from ivm_core.engine import evaluation, reducing, relations, staging
 from ivm_core.engine.evaluation import ViewEvaluation
 from ivm_core.engine.readings import Readings
-from ivm_core.engine.two_gears import FoldedBySparkRun
+from ivm_core.engine.two_gears import FoldedBySparkRun, FoldedOnDriverRun
 from tests.sql.case_format import read_cases
 from tests.sql.runner import run_case
 
@@ -42,10 +42,17 @@ SAMPLE = CASES[TODAY % SHARE :: SHARE]
 HIGH_SAMPLE = GONE[TODAY % 2 : TODAY % 2 + 1] + CASES[TODAY % HIGH_SHARE :: HIGH_SHARE]
 
 
+@pytest.fixture(autouse=True)
+def every_row_is_one_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that can have no partners are not bound, however few there are."""
+    monkeypatch.setattr(reducing, "MANY_ROWS", 0)
+
+
 @pytest.fixture
 def high_gear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ViewEvaluation, "_why_high", lambda *_: "the test wants it")
-    monkeypatch.setattr(FoldedBySparkRun, "is_for", lambda *_: False)
+    for run in (FoldedBySparkRun, FoldedOnDriverRun):
+        monkeypatch.setattr(run, "is_for", lambda *_: False)
     monkeypatch.setattr(Readings, "why_whole", lambda *_: "")
 
 
@@ -57,6 +64,7 @@ def large_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     for module in (evaluation, relations, staging):
         monkeypatch.setattr(module, "LOCAL_ROWS", 0)
+    monkeypatch.setattr(FoldedOnDriverRun, "is_for", lambda *_: False)
 
     def why_whole(readings: Readings, _way: str) -> str:
         is_odd = readings._view.relations.tick % 2

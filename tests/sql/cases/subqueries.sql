@@ -170,3 +170,31 @@ INSERT INTO a VALUES (7, 1);
 -- tick: and goes on
 DELETE FROM b VALUES (7);
 INSERT INTO a VALUES (7, 1);
+
+-- case: values of groups, asked for by few rows
+CREATE SOURCE p (id INT, brand STRING, size BIGINT);
+CREATE SOURCE l (part INT, n DECIMAL(12, 2), price DECIMAL(12, 2));
+CREATE VIEW small AS SELECT SUM(l.price) / 7.0 AS s FROM l, p WHERE p.id = l.part AND p.brand = 'b1' AND l.n < (SELECT 0.2 * AVG(l.n) FROM l WHERE l.part = p.id);
+CREATE VIEW best AS SELECT p.id, l.price FROM p JOIN l ON l.part = p.id WHERE p.brand LIKE 'b%' AND p.size = 1 AND l.price = (SELECT MIN(m.price) FROM l AS m WHERE m.part = p.id AND m.n > 1);
+CREATE VIEW counted AS SELECT p.id FROM p WHERE p.brand = 'b1' AND p.size > (SELECT COUNT(*) FROM l WHERE l.part = p.id);
+CREATE VIEW around AS SELECT p.id, p.size FROM p WHERE p.brand IN ('b1', 'b2') AND 2 * (SELECT MAX(l.n) FROM l WHERE l.part = p.id) + p.size <> 9;
+CREATE VIEW two AS SELECT p.id FROM p WHERE p.brand = 'b2' AND (SELECT MIN(l.n) FROM l WHERE l.part = p.id) < (SELECT AVG(l.price) FROM l WHERE l.part = p.size);
+CREATE VIEW derived AS SELECT p.id, g.s FROM p JOIN (SELECT part, SUM(n) AS s, COUNT(*) AS c FROM l GROUP BY part) g ON g.part = p.id WHERE p.brand = 'b1' AND g.c > 1;
+-- tick: rows
+INSERT INTO p VALUES (1, 'b1', 1), (2, 'b2', 1), (2, 'b2', 1), (3, 'b1', 3), (4, 'c', 1), (NULL, 'b1', 2), (5, NULL, 1);
+INSERT INTO l VALUES (1, 10.00, 3.00), (1, 1.00, 5.00), (1, 100.00, 7.00), (2, 4.00, 9.00), (3, 2.00, 2.00), (3, 2.00, 2.00), (4, 1.00, 1.00), (NULL, 5.00, 5.00);
+-- tick: only groups that nobody asks for
+INSERT INTO l VALUES (4, 7.00, 8.00), (9, 1.50, 2.50), (NULL, 0.10, 0.20);
+-- tick: groups that are asked for
+INSERT INTO l VALUES (1, 0.50, 1.00), (2, 3.00, 0.10), (3, NULL, NULL);
+DELETE FROM l VALUES (1, 100.00, 7.00), (4, 1.00, 1.00);
+-- tick: a group is asked for that has been there
+INSERT INTO p VALUES (4, 'b1', 1), (9, 'b2', 4);
+-- tick: a group is asked for no more
+DELETE FROM p VALUES (1, 'b1', 1), (2, 'b2', 1);
+-- tick: both sides
+INSERT INTO p VALUES (1, 'b2', 9), (7, 'b1', 1);
+INSERT INTO l VALUES (1, 2.00, 2.00), (7, 3.00, 3.00), (9, 0.01, 1.00);
+DELETE FROM p VALUES (4, 'c', 1), (NULL, 'b1', 2);
+-- tick: a group loses all its rows
+DELETE FROM l VALUES (3, 2.00, 2.00), (3, 2.00, 2.00), (3, NULL, NULL), (9, 0.01, 1.00), (9, 1.50, 2.50);
