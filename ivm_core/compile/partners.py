@@ -98,9 +98,17 @@ def partners_of(body: Node, catalog: Mapping[str, Schema]) -> Partners:
             through.update(known.values())
         links += _links(join, known, catalog)
     seen = [use.relation for use in uses]
-    scanned = [node.relation for node in body.walk() if isinstance(node, Scan)]
+    scanned = list(_scanned(body))
     elsewhere = frozenset(name for name in seen if scanned.count(name) > seen.count(name))
     return Partners(tuple(uses), tuple(links), frozenset(through), elsewhere)
+
+
+def _scanned(node: Node) -> Iterator[str]:
+    """The relations that are read, as often as they are: one node may stand in several places."""
+    if isinstance(node, Scan):
+        yield node.relation
+    for child in node.inputs:
+        yield from _scanned(child)
 
 
 def _joins(
@@ -177,13 +185,14 @@ def _links(join: Join, known: Mapping[int, int], catalog: Mapping[str, Schema]) 
             name = _field(join.parts[place], side.column) if place in known else None
             if name is not None and of is not None:
                 ends[known[place], name] = of
-        if len(ends) == len(sides):
+        # what is equal only when it is cast says nothing of what equals that
+        if len(ends) == len(sides) and is_comparable(*ends.values()):
             touched = [each for each in classes if not ends.keys().isdisjoint(each)]
             classes = [each for each in classes if each not in touched]
             classes.append(ends | {end: of for each in touched for end, of in each.items()})
     for each in classes:
-        for (one, its), (other, others) in combinations(each.items(), 2):
-            if one[0] != other[0] and is_comparable(its, others):
+        for one, other in combinations(each, 2):
+            if one[0] != other[0]:
                 yield Link(*one, *other)
 
 

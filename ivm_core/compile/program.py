@@ -15,6 +15,7 @@ from ivm_core.compile.common_types import with_common_types
 from ivm_core.compile.expansion import expand
 from ivm_core.compile.first_rows import keep_first_rows
 from ivm_core.compile.lifting import lift_unstorable
+from ivm_core.compile.limited_groups import limit_groups
 from ivm_core.compile.meaning import meaning
 from ivm_core.compile.node_keys import NodeKeys
 from ivm_core.compile.orders import with_total_orders
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from ivm_core.operators.window_extent import Extent
     from ivm_core.plan.recursion import Rules
 
-PLAN_FORMAT = "2"
+PLAN_FORMAT = "3"
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,9 @@ def plan_view(
     expanded = expand(keep_first_rows(plan, catalog), lambda node: types.types(node, catalog))
     if expanded is not plan:
         expanded = optimise(expanded, catalog)
+    limited = limit_groups(expanded, catalog, lambda node: types.types(node, catalog))
+    if limited is not expanded:
+        expanded = optimise(limited, catalog)
     return ViewPlan(plan, expanded)
 
 

@@ -45,6 +45,10 @@ class Analyser(Protocol):
         """Raise NotIncremental for expressions that Spark calls non-deterministic."""
 
 
+class UnknownTypes(InternalError):
+    """A book that was written for other nodes."""
+
+
 class TypeBook:
     """Types of inner nodes: from the book, or asked of the analyser and written down."""
 
@@ -65,7 +69,7 @@ class TypeBook:
             return {column: found for column, found in traced.items() if found is not None}
         if node.fingerprint not in self.book:
             if self._analyser is None:
-                raise InternalError(f"nothing is known of the types of {node.text}")
+                raise UnknownTypes(f"nothing is known of the types of {node.text}")
             found = self._asked(node, catalog, self._analyser)
             positional = tuple(Field(f"c{i}", each) for i, each in enumerate(found))
             self.book[node.fingerprint] = Schema(positional, internal=True).ddl

@@ -17,13 +17,14 @@ from ivm_core.compile.program import (
     view_program,
 )
 from ivm_core.compile.stages import SharedNode
-from ivm_core.compile.type_book import TypeBook
+from ivm_core.compile.type_book import TypeBook, UnknownTypes
 from ivm_core.engine.definitions import SharedDefinition, ViewDefinition
 from ivm_core.frontend.sql import parse_view, too_deep
 from ivm_core.frontend.sql_functions import SqlFunction
 from ivm_core.model.errors import (
     DuplicateName,
     InternalError,
+    OtherPlan,
     UnknownName,
     Unsupported,
     UserError,
@@ -130,7 +131,21 @@ class Catalog:
         return row_key(program.plan, {name: source.primary_key for name, source in sources})
 
     def compiled(self, definition: ViewDefinition | SharedDefinition) -> ViewProgram:
-        """What was registered, over the relations as they are defined now."""
+        """What was registered, over the relations as they are defined now.
+
+        `OtherPlan` where that has other nodes now than those that were kept.
+        """
+        try:
+            program = self._compiled(definition)
+        except UnknownTypes as error:
+            raise _other_plan(definition) from error
+        if isinstance(definition, SharedDefinition):
+            return program
+        if program.fingerprint != definition.fingerprint:
+            raise _other_plan(definition)
+        return program
+
+    def _compiled(self, definition: ViewDefinition | SharedDefinition) -> ViewProgram:
         if isinstance(definition, SharedDefinition):
             program = self.compile_shared(definition, None)
         else:
@@ -576,3 +591,10 @@ def _columns_of(
         book[question] = json.dumps(found)
     known = json.loads(book[question])
     return None if known is None else [(name, kind) for name, kind in known]
+
+
+def _other_plan(definition: ViewDefinition | SharedDefinition) -> OtherPlan:
+    return OtherPlan(
+        "another version of Tideview has registered it, which kept other nodes for it",
+        where=f"view {definition.name}",
+    )

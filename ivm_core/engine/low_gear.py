@@ -35,7 +35,7 @@ from ivm_core.operators.scan import bound_name
 from ivm_core.operators.top import IS_LAST, PLACE, Candidates
 from ivm_core.operators.windowed_around import BEFORE, IS_REACHED, AroundStatements
 from ivm_core.plan.nodes import Join
-from ivm_core.plan.partitioned import Top
+from ivm_core.plan.partitioned import Partitioned, Top
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -384,7 +384,11 @@ class LowGearRun(StageRun):
 
     def _answer(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> pa.Table:
         """What a statement gives; it is not run where nothing can come out of the stage's join."""
-        if are_void(self._partners(), reads, self.view.inlined):
+        top = self.stage.stage.top
+        has_one_part = (
+            isinstance(top, Partitioned) and not top.partition
+        )  # it may have a row of none
+        if not has_one_part and are_void(self._partners(), reads, self.view.inlined):
             return arrow_schema(schema, weight=False).empty_table()
         return rows_or_culprit(self.gears, statement.text, reads, schema)
 

@@ -80,8 +80,9 @@ def with_few_partners(
     for ours, other, theirs in partners.links_of(use):
         values = few(other, theirs) if other != relation else None
         if values is not None:
-            keys = change.column(ours)
-            change = change.filter(pc.is_in(keys, value_set=values.cast(keys.type).unique()))
+            change = change.filter(
+                pc.is_in(_wide(change.column(ours)), value_set=_wide(values).unique())
+            )
     return change
 
 
@@ -113,13 +114,15 @@ def _candidates(partners: Partners, at: int, bound: Bound) -> pa.Table:
         behind = first + rows.table.num_rows
         table = rows.table.append_column(PLACE, pa.array(np.arange(first, behind)))
         table = passing(table, partners.uses[at].sieves).select([*sorted(keys), PLACE])
-        wide = [
-            pa.field(each.name, pa.int64() if pa.types.is_integer(each.type) else each.type)
-            for each in table.schema
-        ]
-        found.append(table.cast(pa.schema(wide)))
+        columns = {name: _wide(table.column(name)) for name in table.column_names}
+        found.append(pa.table(columns))
         first = behind
     return pa.concat_tables(found)
+
+
+def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Integers of any length in one type."""
+    return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values
 
 
 def _reduce(partners: Partners, uses: dict[int, pa.Table]) -> bool:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from ivm_core.store.trace import Trace
 
 
+DRIVER_ROWS = 500_000
+"""Beyond so many rows Spark's two or more cores are worth a statement."""
+
+
 def is_chain(body: Node) -> bool:
     """Whether a change goes through one node after the other: there is nothing to look up."""
     return all(len(node.inputs) < 2 for node in body.walk())
@@ -44,8 +48,12 @@ class FoldedOnDriverRun(LowGearRun):
         """Whether the stage folds a change that goes through a chain, and has all its rows."""
         if view.hydrates or stage.stage.aggregate is None or not is_chain(stage.stage.body):
             return False
-        changes = (view.known_change(name) for name in dirty)
-        return all(change is not None and change.table is not None for change in changes)
+        if statements_of(stage).is_extremal:
+            return False
+        changes = [view.known_change(name) for name in dirty]
+        if not all(change is not None and change.table is not None for change in changes):
+            return False
+        return sum(change.count for change in changes if change is not None) <= DRIVER_ROWS
 
     def _folded(self, aggregate: AggregateStatements) -> Rows | None:
         rows = self._without_statement(aggregate.node.input)

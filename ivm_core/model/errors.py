@@ -263,6 +263,15 @@ class NewerFormat(UserError):
     default_fix = "open it with that version of Tideview or a later one"
 
 
+class OtherPlan(UserError):
+    """A view that was registered by a version of Tideview which kept other nodes for it."""
+
+    default_fix = (
+        "open the flow with that version; or take it along: `tideview checkpoint FLOW FOLDER`, "
+        "then `tideview restore NEW FOLDER`, which runs its ticks again and compares"
+    )
+
+
 class CheckpointError(UserError):
     """A checkpoint that can't be used, or a flow that none can be restored into."""
 

@@ -9,6 +9,9 @@ from ivm_core.frontend.sql import parse_view
 from ivm_core.model.schema import parse_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ivm_core.model.schema import Schema
     from ivm_core.plan.nodes import Node
 
 CATALOG = {
@@ -20,8 +23,8 @@ CATALOG = {
 }
 
 
-def parsed(sql: str) -> Node:
-    return parse_view(sql, CATALOG, "view v").plan
+def parsed(sql: str, catalog: Mapping[str, Schema] = CATALOG) -> Node:
+    return parse_view(sql, catalog, "view v").plan
 
 
 def optimised(sql: str) -> Node:

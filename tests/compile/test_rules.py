@@ -8,7 +8,7 @@ from ivm_core.compile.rules.flatten_joins import flatten_joins
 from ivm_core.compile.rules.merge_projects import merge_projects
 from ivm_core.compile.rules.prune_columns import prune_columns
 from ivm_core.compile.rules.split_conjunctions import split_conjunctions
-from ivm_core.plan.nodes import Aggregate, Distinct, Filter, Join, Match, Project, Scan
+from ivm_core.plan.nodes import Aggregate, Filter, Join, Match, Project, Scan
 from tests.compile.plans import CATALOG, optimised, parsed
 
 
@@ -125,47 +125,6 @@ def test_a_global_aggregate_of_which_nothing_is_read_is_still_one_row() -> None:
 def test_two_parts_of_a_join_of_which_nothing_is_read_keep_different_names() -> None:
     sql = "SELECT COUNT(*) AS n FROM (SELECT x + 1 AS u FROM a) p, (SELECT x + 1 AS u FROM b) q"
     assert len(joins(sql)[0].columns) == 2
-
-
-def limited(sql: str) -> list[str]:
-    """What limits the groups of an aggregate."""
-    groups = [node for node in optimised(sql).walk() if isinstance(node, Aggregate)]
-    return [part.text for node in groups for part in node.walk() if isinstance(part, Distinct)]
-
-
-ASKED = "SELECT a.x FROM a JOIN (SELECT x, {call} AS v FROM b GROUP BY x) g ON {on} WHERE {where}"
-
-
-@pytest.mark.parametrize(
-    ("call", "on", "where", "keys"),
-    [
-        ("MAX(z)", "g.x = a.x", "a.s = 'q'", ["a.x"]),
-        ("COUNT(*)", "a.x = g.x AND a.y > 1", "a.s IN ('q', 'r')", ["a.x"]),
-        ("SUM(y)", "a.x = g.x", "a.s LIKE 'q%'", ["a.x"]),
-        ("AVG(y)", "a.y = g.x", "a.x = 3 AND v > 2", ["a.y"]),
-        ("SUM(z)", "g.x = a.x", "a.s = 'q'", []),  # a group that nobody asks for may overflow
-        ("MAX(z)", "g.x = a.x", "a.y > 1", []),  # it may leave most rows
-        ("MAX(z)", "g.x <=> a.x", "a.s = 'q'", []),
-        ("MAX(z)", "g.x = a.x + 1", "a.s = 'q'", []),
-        ("MAX(z)", "g.v = a.x", "a.s = 'q'", []),
-    ],
-)
-def test_groups_are_limited_to_those_that_are_asked_for(
-    call: str, on: str, where: str, keys: list[str]
-) -> None:
-    found = limited(ASKED.format(call=call, on=on, where=where))
-    assert [text for key in keys for text in found if f"=`{key}`" in text] == found
-    assert len(found) == len(keys)
-
-
-def test_keys_are_joined_below_a_renaming() -> None:
-    sql = (
-        "SELECT a.x FROM a WHERE a.s = 'q' AND a.y = (SELECT MIN(b.y) FROM b JOIN c ON b.y = c.y "
-        "WHERE b.x = a.x)"
-    )
-    grouped = [node for node in optimised(sql).walk() if isinstance(node, Aggregate)]
-    joins = [node for node in grouped[0].walk() if isinstance(node, Join)]
-    assert [len(join.parts) for join in joins] == [3]
 
 
 @pytest.mark.parametrize(

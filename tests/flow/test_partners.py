@@ -185,3 +185,53 @@ def test_groups_that_nobody_asks_for_are_not_kept(flow: IncrementalFlow) -> None
     flow.tick("orders", DeltaBatch.deletes(orders((3, "x", None))))
     assert_exact(flow)
     assert flow.replay().equal
+
+
+def test_rows_without_partners_stay_where_they_count(flow: IncrementalFlow) -> None:
+    """One scan may stand in a join and outside of it: outer and anti joins, queries read twice."""
+    declare(flow)
+    flow.register_views(
+        {
+            "outer_rows": "SELECT l.id, o.c FROM lines l LEFT JOIN orders o ON l.ord = o.id",
+            "alone": (
+                "SELECT l.id FROM lines l "
+                "WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.id = l.ord)"
+            ),
+            "twice": (
+                "WITH q AS (SELECT id, ord FROM lines) SELECT q.id FROM q "
+                "JOIN orders o ON q.ord = o.id UNION ALL SELECT id FROM q"
+            ),
+            "listed": "SELECT collect_list(l.n) AS ns FROM lines l JOIN orders o ON l.ord = o.id",
+        }
+    )
+    flow.tick("lines", lines((1, 7, "a", 1)))
+    assert_exact(flow)
+    flow.tick("orders", orders((1, "x", 1)))
+    flow.tick("lines", lines(*((i, i, "a", i) for i in range(30))))
+    assert_exact(flow)
+    assert flow.snapshot("outer_rows").count() == 31
+    flow.tick("orders", DeltaBatch.deletes(orders((1, "x", 1))))
+    assert_exact(flow)
+
+
+def test_values_that_are_equal_only_when_they_are_cast(flow: IncrementalFlow) -> None:
+    flow.register_source("t1", "k INT, n BIGINT")
+    flow.register_source("t2", "d DOUBLE")
+    flow.register_source("t3", "n BIGINT")
+    flow.register_source("m", "k STRING, s STRING")
+    flow.register_views(
+        {
+            "by_double": "SELECT t1.k FROM t1 JOIN t2 ON t1.n = t2.d JOIN t3 ON t2.d = t3.n",
+            "by_text": (
+                "SELECT m.k, g.c FROM m JOIN (SELECT n, COUNT(*) AS c FROM t1 GROUP BY n) g "
+                "ON g.n = m.k WHERE m.s = 'q'"
+            ),
+            "wide": "SELECT t1.n FROM t1 JOIN t3 ON t1.k = t3.n",
+        }
+    )
+    flow.tick({"t2": [(9007199254740992.0,)], "m": [("1", "q"), ("01", "q"), ("2", "r")]})
+    flow.tick({"t1": [(1, 9007199254740993), (2, 1)], "t3": [(9007199254740992,), (2,)]})
+    assert_exact(flow)
+    assert flow.snapshot("by_double").count() == 1
+    flow.tick("t1", [(3, 1), (2, 5)])
+    assert_exact(flow)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ivm_core.compile.rules.factor_disjunctions import factor_disjunctions
 from ivm_core.compile.rules.flatten_joins import flatten_joins
-from ivm_core.compile.rules.limit_groups import limit_groups
 from ivm_core.compile.rules.merge_projects import merge_projects
 from ivm_core.compile.rules.place_conditions import place_conditions
 from ivm_core.compile.rules.prune_columns import prune_columns
@@ -27,8 +26,6 @@ RULES: tuple[Callable[[Node, Mapping[str, Schema]], Node], ...] = (
     flatten_joins,
     place_conditions,
     # joins that had conditions between them
-    flatten_joins,
-    limit_groups,
     flatten_joins,
     # pruning last: it wants to see every column that the others still use
     prune_columns,
