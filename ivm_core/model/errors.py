@@ -267,8 +267,8 @@ class OtherPlan(UserError):
     """A view that was registered by a version of Tideview which kept other nodes for it."""
 
     default_fix = (
-        "open the flow with that version; or take it along: `tideview checkpoint FLOW FOLDER`, "
-        "then `tideview restore NEW FOLDER`, which runs its ticks again and compares"
+        "open the flow with that version; or register its sources and views in a new flow, and "
+        "tick that with the rows that the sources hold"
     )
 
 
