@@ -23,6 +23,7 @@ from bench.measured import keep
 from bench.other_sparks import started_spark
 from bench.programs import ELSEWHERE, PROGRAMS, Bench, run
 from bench.report import table
+from bench.tpch.queries import queries
 from bench.tpch.stock import Stocks
 
 if TYPE_CHECKING:
@@ -158,9 +159,24 @@ def _options(words: list[str] | None) -> argparse.Namespace:
         help="sizes of orders instead of 100k, 1M and 10M; ratios are of the largest to the "
         "smallest, the long run takes the second largest",
     )
-    parser.add_argument("--repeats", type=_positive, metavar="N", help="samples of each kind")
-    parser.add_argument("--ticks", type=_ticks, metavar="N", help="length of the long run")
-    parser.add_argument("--scale", type=float, metavar="S", help="TPC-H's scale (1; quick 0.01)")
+    parser.add_argument(
+        "--repeats",
+        type=_positive,
+        metavar="N",
+        help="samples of each kind; TPC-H and Nexmark have their own, long ones take fewer",
+    )
+    parser.add_argument(
+        "--ticks",
+        type=_ticks,
+        metavar="N",
+        help="length of the long run, and of `kernel` and `durability`",
+    )
+    parser.add_argument(
+        "--scale",
+        type=float,
+        metavar="S",
+        help="TPC-H's scale, and the size of `recursion` (1; quick 0.01)",
+    )
     parser.add_argument(
         "--scales", type=_floats, metavar="S[,S…]", help="TPC-H's scales in `flat` (0.1,1)"
     )
@@ -207,7 +223,14 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--strict", action="store_true", help="a missed bar is an exit code of 1, as errors are"
     )
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    if options.quick and options.keep:
+        parser.error("--keep is for figures of full runs; --quick measures less than bars ask for")
+    known = {*queries(1.0), *(f"q{number}" for number in range(23))}
+    unknown = [name for name in options.query or () if name not in known]
+    if unknown:
+        parser.error(f"there is no query {unknown[0]}; TPC-H has q01 to q22, Nexmark q0 to q22")
+    return options
 
 
 def _positive(text: str) -> int:

@@ -14,7 +14,7 @@ SIZES = ("tpch --scale 10",)
 
 
 def losses(sections: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Programs that failed, results that differ, bars that are missed, peers that are faster."""
+    """What failed, differs, misses a bar or is slower than a peer, and what a bar allows to be."""
     found = [
         *(f"{each['title']}: failed, {each['error']}" for each in sections if each["error"]),
         *(
@@ -24,7 +24,7 @@ def losses(sections: Sequence[Mapping[str, Any]]) -> list[str]:
             if not equal
         ),
     ]
-    return [*found, *_missed(sections), *_slower(sections)]
+    return [*found, *_missed(sections), *_slower(sections), *_above(sections)]
 
 
 def nowhere(sections: Sequence[Mapping[str, Any]]) -> str:
@@ -63,3 +63,11 @@ def _slower(sections: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for each in section.get("ratios", ()):
             if each["ratio"] < 1:
                 yield f"{each['name']}: {each['ratio']:.2f}×, so they are the faster"
+
+
+def _above(sections: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What costs more than what it is held against, though no more than its bar allows."""
+    for section in sections:
+        for bar in section["bars"]:
+            if bar["met"] and bar["sense"] == "<=" and bar["ratio"] > 1:
+                yield f"{bar['name']}: {bar['ratio']:.2f}×, within the bar of {bar_text(bar)}"

@@ -73,7 +73,7 @@ def together(contents: Sequence[Content]) -> Content:
     sections: dict[tuple[str, ...], Any] = {}
     for each in contents:
         told = {"started": each["started"][:10], "commit": each["versions"].get("commit", "")}
-        spark = each["settings"]["spark.master"]
+        spark = each["plan"].get("spark", "local")
         for section in each["sections"]:
             key = (section["key"], section.get("options", ""), spark)
             sections.pop(key, None)
@@ -172,8 +172,8 @@ def _section(section: Mapping[str, Any]) -> Iterator[str]:
 def _command(section: Mapping[str, Any]) -> str:
     words = ["python -m bench --only", section["key"], section.get("options", "")]
     spark = section.get("about", {}).get("spark", "local")
-    if not spark.startswith("local"):
-        words.append("--spark cluster" if spark.startswith("spark://") else "--spark connect")
+    if spark != "local":
+        words.append(f"--spark {spark}")
     return " ".join(word for word in words if word)
 
 

@@ -60,6 +60,11 @@ def _ticked(
         timed_tick(one, flow, changes.next("scattered", 1), keep=keep)
     for share in plan.shares:
         orders = max(1, round(stock.held.all_orders * share / 2))
+        if 2 * orders > len(stock.held.tables["orders"]):
+            section.notes.append(
+                f"{share:.3%} of the orders: not measured, fewer of this scale are held in memory"
+            )
+            continue
         for kind in KINDS:
             for where in WHERE:
                 sample = section.sample(f"{share:.3%} of the orders, {kind}, {where}")

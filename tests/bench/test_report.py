@@ -80,6 +80,8 @@ def test_programs_that_were_left_out_are_named() -> None:
 def test_every_kind_of_loss_is_named() -> None:
     section = a_section()
     section.bar("late / early", 2.0, "<=", 1.5)
+    section.bar("ours / theirs", 1.2, "<=", 1.5)
+    section.bar("after / before", 0.9, "<=", 1.5)
     section.compare("DuckDB / tick", theirs=0.1, ours=0.2)
     section.compare("Spark / tick", theirs=0.4, ours=0.2)
     section.check("sums", False)
@@ -89,6 +91,7 @@ def test_every_kind_of_loss_is_named() -> None:
         "a change & what it costs: wrong result, sums",
         "late / early: 2.00×, the bar is ≤ 1.5×",
         "DuckDB / tick: 0.50×, so they are the faster",
+        "ours / theirs: 1.20×, within the bar of ≤ 1.5×",
     ]
 
 
