@@ -19,6 +19,7 @@ from ivm_core.compile.reach import is_comparable
 from ivm_core.compile.totality import column_type
 from ivm_core.model.types import FLOAT_KINDS, INTEGER_BITS, WIDEST_DECIMAL, Decimal
 from ivm_core.operators.sql import (
+    COMPARISONS,
     column,
     column_scalar,
     equality_sides,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 NEVER_RAISE = frozenset({"COUNT_STAR", "COUNT", "MIN", "MAX"})
 ROOM = 28
 """Digits of decimals whose sums and averages always fit."""
-COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
 def limit_groups(plan: Node, catalog: Mapping[str, Schema], types_of: TypesOf) -> Node:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivm_core.model.ddl import parse_type
+from ivm_core.operators.sql import COMPARISONS
 from ivm_core.plan.nodes import (
     CLOCKS,
     Aggregate,
@@ -51,7 +52,6 @@ TOTAL = (
     exp.Coalesce,
     exp.NullSafeEQ,
 )
-COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
 FAMILIES = {
     "TINYINT": "number",
     "SMALLINT": "number",
@@ -117,7 +117,7 @@ def is_total(scalar: Scalar, node: Node, catalog: Mapping[str, Schema]) -> bool:
 
 
 def _total(tree: exp.Expr, node: Node, catalog: Mapping[str, Schema]) -> bool:
-    if isinstance(tree, COMPARISONS):
+    if isinstance(tree, (*COMPARISONS, exp.NullSafeEQ)):
         return _comparable([tree.left, tree.right], node, catalog)
     if isinstance(tree, exp.Between):
         parts = [tree.this, tree.args["low"], tree.args["high"]]

@@ -197,14 +197,18 @@ class LowGearRun(StageRun):
         return True
 
     def _folded(self, aggregate: AggregateStatements) -> Rows | None:
-        rows = None if self.view.hydrates else self._without_statement(aggregate.node.input)
-        if rows is None:
-            return super()._folded(aggregate)
         try:
-            table = folded(aggregate, rows)
+            table = self._folded_on_driver(aggregate)
         except OnlySpark:
             return super()._folded(aggregate)
         return self._with_state(aggregate, table)
+
+    def _folded_on_driver(self, aggregate: AggregateStatements) -> pa.Table:
+        """The change of the state without a statement; `OnlySpark` where the driver can't tell."""
+        rows = None if self.view.hydrates else self._without_statement(aggregate.node.input)
+        if rows is None:
+            raise OnlySpark("its rows")
+        return folded(aggregate, rows)
 
     def _with_state(self, aggregate: AggregateStatements, table: pa.Table) -> Rows | None:
         """A change of the state, to be stored."""

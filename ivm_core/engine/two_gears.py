@@ -17,7 +17,6 @@ from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.relations import LOCAL_ROWS, written_rows
 from ivm_core.engine.stage_run import statements_of
 from ivm_core.operators.accumulator import OnlySpark
-from ivm_core.operators.chain_on_driver import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,11 +55,8 @@ class FoldedOnDriverRun(LowGearRun):
         return sum(change.count for change in changes if change is not None) <= DRIVER_ROWS
 
     def _folded(self, aggregate: AggregateStatements) -> Rows | None:
-        rows = self._without_statement(aggregate.node.input)
         try:
-            if rows is None:
-                raise OnlySpark("its rows")
-            table = folded(aggregate, rows)
+            table = self._folded_on_driver(aggregate)
         except OnlySpark as error:
             raise TooLarge(f"only Spark can fold {error}") from error
         if table.num_rows > LOCAL_ROWS:

@@ -9,17 +9,15 @@ from sqlglot import exp
 from ivm_core.frontend.aggregates import aggregate_calls, text
 from ivm_core.frontend.outer import outer_columns
 from ivm_core.frontend.scalars import internal
-from ivm_core.operators.sql import column, scalar_of, unchanged
+from ivm_core.operators.sql import COMPARISONS, column, scalar_of, unchanged
 from ivm_core.plan.nodes import Aggregate, AggregateCall, Node, Project
-
-COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TOO_MANY = "a scalar subquery gave more than one row"
 ONE, ROWS = "?one", "?rows"
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 
 
 def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:

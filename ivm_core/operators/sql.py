@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 DIALECT = "spark"
+COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+"""NULL where a side is."""
 MANY_BRANCHES = 64
 """Branches of a UNION that stand side by side in a text."""
 
