@@ -124,14 +124,16 @@ class Lowering:
 
     def types(self, node: Node) -> Mapping[str, DataType]:
         """Column types of a node: traced to a relation, or as Spark's analyzer said."""
+        known = self.known_types(node)
+        if known is None:
+            raise InternalError(f"the types of {node.text} were not analysed")
+        return known
+
+    def known_types(self, node: Node) -> Mapping[str, DataType] | None:
+        """The same; None where some are of a kind that no row can have."""
         traced = {column: column_type(node, column, self._catalog) for column in node.columns}
         known = {column: found for column, found in traced.items() if found is not None}
-        if len(known) == len(traced):
-            return known
-        analysed = self._types.get(node.text)
-        if analysed is None:
-            raise InternalError(f"the types of {node.text} were not analysed")
-        return analysed
+        return known if len(known) == len(traced) else self._types.get(node.text)
 
     def is_total(self, scalar: Scalar, node: Node) -> bool:
         """Whether the scalar can't raise on any row of the node."""

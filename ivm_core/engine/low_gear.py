@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,7 +27,8 @@ from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import redone_name, state_name
 from ivm_core.operators.aggregate_on_driver import changed_rows, is_on_driver, reached_keys
 from ivm_core.operators.arrow_types import arrow_schema
-from ivm_core.operators.chain_on_driver import chained, folded, in_order
+from ivm_core.operators.delta_on_driver import DeltaOnDriver
+from ivm_core.operators.folds_on_driver import folded, in_order
 from ivm_core.operators.group_state import GroupState
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
@@ -34,7 +36,7 @@ from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.top import IS_LAST, PLACE, Candidates
 from ivm_core.operators.windowed_around import BEFORE, IS_REACHED, AroundStatements
-from ivm_core.plan.nodes import Join
+from ivm_core.plan.nodes import Join, Kept
 from ivm_core.plan.partitioned import Partitioned, Top
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from ivm_core.engine.gears import Rows
     from ivm_core.engine.stage_run import Statement
     from ivm_core.model.schema import Schema
+    from ivm_core.model.types import DataType
     from ivm_core.operators.aggregate import AggregateStatements
     from ivm_core.operators.partitioned import PartitionedStatements
     from ivm_core.plan.nodes import Node
@@ -144,28 +147,63 @@ class LowGearRun(StageRun):
         return LocalRows(net(table, schema), weighted(schema))
 
     def _execute_rows(self) -> None:
-        schema = self.stage.output
-        rows = self._without_statement(self.stage.stage.body)
-        if rows is None or rows.num_columns != len(schema.names) + 1:
+        rows = self._body_without_statement()
+        if rows is None:
             super()._execute_rows()
-            return
-        table = rows.rename_columns([*schema.names, WEIGHT])
-        self._emit_rows(net(table.cast(arrow_schema(weighted(schema))), schema))
+        else:
+            self._emit_rows(rows)
 
-    def _without_statement(self, node: Node) -> pa.Table | None:
-        """The change of a node, or its first rows, where the driver can tell them; else None."""
-        if self.view.hydrates and renaming(node) is None:
+    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
+        top = self.stage.stage.top
+        rows = None
+        if top is None or isinstance(top, Kept):
+            rows = self._body_without_statement(reads)
+        if rows is None:
+            schema = self.stage.output
+            rows = net(self._answer(statement, reads, weighted(schema)), schema)
+        self._emit_rows(rows)
+
+    def _body_without_statement(self, reads: Mapping[str, Rows] | None = None) -> pa.Table | None:
+        """The netted change of a stage that only keeps the rows of its body, as it stores them."""
+        schema = self.stage.output
+        rows = self._without_statement(self.stage.stage.body, reads)
+        if rows is None or rows.num_columns != len(schema.names) + 1:
             return None
+        table = rows.rename_columns([*schema.names, WEIGHT])
+        return net(table.cast(arrow_schema(weighted(schema))), schema)
+
+    def _without_statement(
+        self, node: Node, reads: Mapping[str, Rows] | None = None
+    ) -> pa.Table | None:
+        """The change of a node, or its first rows, where the driver can tell them; else None.
+
+        Without what a statement `reads`, only the change itself is looked at.
+        """
+        if self.view.hydrates and (renaming(node) is None or reads is not None):
+            return None
+        dirty = node.relations if self.view.hydrates else self.dirty
+        rows_of = partial(self._rows_on_driver, reads)
+        known = DeltaOnDriver(rows_of, self._types_on_driver, dirty, self.lowering.empty)
         with suppress(OnlySpark):
-            return chained(node, self._rows_on_driver, self.lowering.types)
+            return known.change(node)
         return None
 
-    def _rows_on_driver(self, name: str) -> pa.Table:
-        """What a chain starts from."""
+    def _types_on_driver(self, node: Node) -> Mapping[str, DataType]:
+        types = self.lowering.known_types(node)
+        if types is None:
+            raise OnlySpark(f"types of {node.text}")
+        return types
+
+    def _rows_on_driver(self, reads: Mapping[str, Rows] | None, name: str, form: Form) -> pa.Table:
+        """What the driver has of a relation."""
         if name in self.view.inlined:
             raise OnlySpark(f"{name} is part of a statement")
         rows: Rows | None = None
-        if self.view.hydrates:
+        if reads is not None:
+            rows = reads.get(bound_name(name, form))
+        elif form is Form.OLD:
+            raise OnlySpark(f"{name} is not looked up")
+        elif self.view.hydrates:
             rows = self._now(name)
         elif (change := self.view.change(name)) is not None:
             rows = change.rows
@@ -203,9 +241,12 @@ class LowGearRun(StageRun):
             return super()._folded(aggregate)
         return self._with_state(aggregate, table)
 
-    def _folded_on_driver(self, aggregate: AggregateStatements) -> pa.Table:
+    def _folded_on_driver(
+        self, aggregate: AggregateStatements, reads: Mapping[str, Rows] | None = None
+    ) -> pa.Table:
         """The change of the state without a statement; `OnlySpark` where the driver can't tell."""
-        rows = None if self.view.hydrates else self._without_statement(aggregate.node.input)
+        body = aggregate.node.input
+        rows = None if self.view.hydrates else self._without_statement(body, reads)
         if rows is None:
             raise OnlySpark("its rows")
         return folded(aggregate, rows)
@@ -218,7 +259,10 @@ class LowGearRun(StageRun):
     def _fold(
         self, aggregate: AggregateStatements, statement: Statement, reads: Mapping[str, Rows]
     ) -> Rows | None:
-        table = self._answer(statement, reads, aggregate.state_schema)
+        try:
+            table = self._folded_on_driver(aggregate, reads)
+        except OnlySpark:
+            table = self._answer(statement, reads, aggregate.state_schema)
         return self._with_state(aggregate, table)
 
     def _old_state(self, aggregate: AggregateStatements, folded: Rows) -> Rows:
@@ -314,6 +358,8 @@ class LowGearRun(StageRun):
         table = self._ordered(parts, before)
         if table is None:
             reads = self._inputs(statement, self._reach())
+            table = self._ordered(parts, before, reads)
+        if table is None:
             reads[bound_name(parts.output, Form.OLD)] = LocalRows(before, weighted(schema))
             table = self.gears.rows(statement.text, reads, candidates.schema).sort_by(PLACE)
         is_last = pc.equal(table.column(IS_LAST), 1)
@@ -330,9 +376,14 @@ class LowGearRun(StageRun):
         self._emit_rows(net(stacked(after, gone.select(after.column_names)), schema))
         return True
 
-    def _ordered(self, parts: PartitionedStatements, before: pa.Table) -> pa.Table | None:
+    def _ordered(
+        self,
+        parts: PartitionedStatements,
+        before: pa.Table,
+        reads: Mapping[str, Rows] | None = None,
+    ) -> pa.Table | None:
         """What the statement of candidates gives, where the driver can tell it."""
-        change = self._without_statement(parts.node.input)
+        change = self._without_statement(parts.node.input, reads)
         if change is None or not isinstance(parts.node, Top):
             return None
         with suppress(OnlySpark):
@@ -381,10 +432,6 @@ class LowGearRun(StageRun):
 
     def _collect(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> Rows:
         return LocalRows(rows_or_culprit(self.gears, statement.text, reads, schema), schema)
-
-    def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:
-        schema = self.stage.output
-        self._emit_rows(net(self._answer(statement, reads, weighted(schema)), schema))
 
     def _answer(self, statement: Statement, reads: Mapping[str, Rows], schema: Schema) -> pa.Table:
         """What a statement gives; it is not run where nothing can come out of the stage's join."""

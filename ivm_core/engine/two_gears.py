@@ -85,7 +85,7 @@ class FoldedBySparkRun(OnFiles, LowGearRun):
         if self._folded_into is not None:
             self._folded_into.adopt(self.relations.tick, self.relations.epoch)
 
-    def _without_statement(self, _node: Node) -> None:
+    def _without_statement(self, _node: Node, _reads: Mapping[str, Rows] | None = None) -> None:
         """The change is Spark's to fold."""
 
     def _fold(

@@ -18,6 +18,8 @@ from ivm_core.operators.operator import Form
 from ivm_core.operators.sql import column, named, select, tree_of, union_all, weight
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ivm_core.operators.operator import Rendering
     from ivm_core.plan.nodes import Join
     from ivm_core.plan.scalar import Scalar
@@ -30,18 +32,12 @@ class JoinOperator:
         """One product for a state, one term per changed input for the delta."""
         if form is not Form.DELTA:
             return self._product(node, [form] * len(node.parts), 0, rendering)
-        terms = []
-        for changed in range(len(node.parts)):
-            if not is_dirty(node.parts[changed].relations, rendering):
-                continue
-            forms = [
-                Form.NEW if i < changed else Form.DELTA if i == changed else Form.OLD
-                for i in range(len(node.parts))
-            ]
-            term = self._product(node, forms, changed, rendering)
-            if term is not None:
-                terms.append(term)
-        return union_all(terms) if terms else None
+        terms = [
+            self._product(node, forms, forms.index(Form.DELTA), rendering)
+            for forms in terms_of(node, rendering.dirty)
+        ]
+        there = [term for term in terms if term is not None]
+        return union_all(there) if there else None
 
     def _product(
         self, node: Join, forms: list[Form], first: int, rendering: Rendering
@@ -74,6 +70,14 @@ class JoinOperator:
         if waiting:
             query = query.where(*[tree_of(c) for c in waiting], copy=False)
         return query
+
+
+def terms_of(node: Join, dirty: frozenset[str]) -> Iterator[list[Form]]:
+    """The forms of all parts, once for each part that has changed."""
+    for changed, part in enumerate(node.parts):
+        if not part.relations.isdisjoint(dirty):
+            behind = len(node.parts) - changed - 1
+            yield [*[Form.NEW] * changed, Form.DELTA, *[Form.OLD] * behind]
 
 
 def is_dirty(relations: frozenset[str], rendering: Rendering) -> bool:

@@ -17,8 +17,9 @@ from ivm_core.model.names import WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import are_flat, stacked
+from ivm_core.operators.pairs_on_driver import joined, kept, with_keys_alike
 from ivm_core.operators.row_sets import of_keys
-from ivm_core.operators.scalars_on_driver import is_exact, literal_of, values_of
+from ivm_core.operators.scalars_on_driver import literal_of, values_of
 from ivm_core.operators.sql import equality_sides, is_null_safe
 from ivm_core.plan.nodes import (
     Constant,
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
 
     from ivm_core.model.schema import Schema
     from ivm_core.plan.recursion import Rules
-    from ivm_core.plan.scalar import Scalar
-
-MOST_PAIRS = 1_000_000
-"""Pairs of a product without a key that the driver makes."""
-_ONE = "?one"
 
 
 def derived_on_driver(
@@ -115,11 +111,11 @@ class _Derivation:
         if isinstance(node, Project):
             return self._projected(node, self.rows(node.input))
         if isinstance(node, Filter):
-            return _kept(self.rows(node.input), [node.predicate])
+            return kept(self.rows(node.input), node.predicate)
         if isinstance(node, UnionAll):
             return stacked(*(self.rows(each).rename_columns(names) for each in node.branches))
         if isinstance(node, Join):
-            return self._joined(node)
+            return joined(node, [self.rows(each) for each in node.parts])
         if isinstance(node, Match) and not self._weight:
             return _matched(node, self.rows(node.left), self.rows(node.right))
         if isinstance(node, Negated) and self._weight:
@@ -146,104 +142,6 @@ class _Derivation:
         arrays += [rows.column(name) for name in self._weight]
         return pa.table(arrays, names=[*node.columns, *self._weight])
 
-    def _joined(self, node: Join) -> pa.Table:
-        if not self._weight:
-            return _joined(node, [self.rows(each) for each in node.parts])
-        # a pair is there as often as one times the other
-        factors = [f"?weight_{number}" for number in range(len(node.parts))]
-        parts = [
-            self.rows(part).rename_columns([*part.columns, factor])
-            for part, factor in zip(node.parts, factors, strict=True)
-        ]
-        found = _joined(node, parts, factors)
-        weight = found.column(factors[0])
-        for factor in factors[1:]:
-            try:
-                weight = pc.multiply_checked(weight, found.column(factor))
-            except pa.ArrowInvalid as error:
-                raise OnlySpark from error
-        return found.select(list(node.columns)).append_column(WEIGHT, weight)
-
-
-def _kept(rows: pa.Table, conditions: Sequence[Scalar]) -> pa.Table:
-    for condition in conditions:
-        found = values_of(condition, rows)
-        if not pa.types.is_boolean(found.type):
-            raise OnlySpark
-        rows = rows.filter(pc.fill_null(found, False))
-    return rows
-
-
-def _joined(node: Join, parts: list[pa.Table], more: Sequence[str] = ()) -> pa.Table:
-    """From the smallest part on, by equal columns where there are some; `more` columns stay."""
-    owner = {name: at for at, part in enumerate(node.parts) for name in part.columns}
-    waiting = list(node.conditions)
-    start = min(range(len(parts)), key=lambda at: parts[at].num_rows)
-    done, whole = {start}, parts[start]
-    while len(done) < len(parts):
-        at, keys = _next(owner, waiting, done, parts)
-        whole = _pairs(whole, parts[at], [(ours, theirs) for ours, theirs, _ in keys])
-        done.add(at)
-        used = [condition for _, _, condition in keys]
-        waiting = [condition for condition in waiting if condition not in used]
-        there = set(whole.column_names)
-        now = [condition for condition in waiting if condition.columns <= there]
-        whole = _kept(whole, now)
-        waiting = [condition for condition in waiting if condition not in now]
-    return _kept(whole, waiting).select([*node.columns, *more])
-
-
-def _next(
-    owner: Mapping[str, int], conditions: list[Scalar], done: set[int], parts: list[pa.Table]
-) -> tuple[int, list[tuple[str, str, Scalar]]]:
-    """The part to join next, and by which columns; the smallest one where nothing connects."""
-    found: dict[int, list[tuple[str, str, Scalar]]] = {}
-    for condition in conditions:
-        sides = equality_sides(condition)
-        if sides is None or is_null_safe(condition) or not all(side.is_column for side in sides):
-            continue
-        for ours, theirs in (sides, sides[::-1]):
-            at = owner[theirs.column]
-            if owner[ours.column] in done and at not in done:
-                found.setdefault(at, []).append((ours.column, theirs.column, condition))
-    waiting = [at for at in range(len(parts)) if at not in done]
-    at = min(found or waiting, key=lambda each: parts[each].num_rows)
-    return at, found.get(at, [])
-
-
-def _pairs(ours: pa.Table, theirs: pa.Table, keys: list[tuple[str, str]]) -> pa.Table:
-    if not keys:
-        if ours.num_rows * theirs.num_rows > MOST_PAIRS:
-            raise OnlySpark
-        one = pa.scalar(1, pa.int8())
-        ours = ours.append_column(_ONE, pa.repeat(one, ours.num_rows))
-        theirs = theirs.append_column(f"{_ONE}2", pa.repeat(one, theirs.num_rows))
-        found = _pairs(ours, theirs, [(_ONE, f"{_ONE}2")])
-        return found.drop_columns([_ONE, f"{_ONE}2"])
-    ours, theirs, left, right = _with_keys(ours, theirs, keys)
-    joined = ours.join(theirs, left, right, "inner", coalesce_keys=False, use_threads=False)
-    return joined.drop_columns([*left, *right])
-
-
-def _with_keys(
-    ours: pa.Table, theirs: pa.Table, keys: list[tuple[str, str]]
-) -> tuple[pa.Table, pa.Table, list[str], list[str]]:
-    """Both with copies of their keys, in one type each."""
-    left, right = [], []
-    for number, (mine, other) in enumerate(keys):
-        one, two = ours.column(mine), theirs.column(other)
-        if not is_exact(one.type) or not is_exact(two.type):
-            raise OnlySpark
-        if one.type != two.type:
-            if not (pa.types.is_integer(one.type) and pa.types.is_integer(two.type)):
-                raise OnlySpark
-            one, two = one.cast(pa.int64()), two.cast(pa.int64())
-        left.append(f"?left_{number}")
-        right.append(f"?right_{number}")
-        ours = ours.append_column(left[-1], one)
-        theirs = theirs.append_column(right[-1], two)
-    return ours, theirs, left, right
-
 
 def _matched(node: Match, ours: pa.Table, theirs: pa.Table) -> pa.Table:
     """SEMI and ANTI by equal columns; conditions on the right side alone are looked at first."""
@@ -252,7 +150,7 @@ def _matched(node: Match, ours: pa.Table, theirs: pa.Table) -> pa.Table:
     keys = []
     for condition in node.conditions:
         if condition.columns <= set(node.right.columns):
-            theirs = _kept(theirs, [condition])
+            theirs = kept(theirs, condition)
             continue
         sides = equality_sides(condition)
         if sides is None or is_null_safe(condition) or not all(side.is_column for side in sides):
@@ -263,7 +161,12 @@ def _matched(node: Match, ours: pa.Table, theirs: pa.Table) -> pa.Table:
         keys.append((mine.column, other.column))
     if not keys:
         raise OnlySpark
-    ours, theirs, left, right = _with_keys(ours, theirs, keys)
+    left, right = with_keys_alike(
+        [ours.column(mine) for mine, _ in keys], [theirs.column(other) for _, other in keys]
+    )
+    names = [f"?{number}" for number in range(len(keys))]
+    for name, values in zip(names, left, strict=True):
+        ours = ours.append_column(name, values)
     kind = "left semi" if node.kind == "SEMI" else "left anti"
-    joined = ours.join(theirs.select(right), left, right, kind, use_threads=False)
-    return joined.select(list(node.columns))
+    found = ours.join(pa.table(right, names=names), names, join_type=kind, use_threads=False)
+    return found.select(list(node.columns))

@@ -22,6 +22,7 @@ from sqlglot import exp
 from ivm_core.model.errors import InternalError
 from ivm_core.model.types import INTEGER_BITS
 from ivm_core.model.types import Decimal as DecimalType
+from ivm_core.operators.arrow_types import from_arrow_type
 from ivm_core.operators.sql import DIALECT, scalar_of, tree_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ivm_core.model.types import DataType
     from ivm_core.plan.scalar import Scalar
 
-_COMPARED: dict[type[exp.Expr], Any] = {
+COMPARED: dict[type[exp.Expr], Any] = {
     exp.EQ: pc.equal,
     exp.NEQ: pc.not_equal,
     exp.LT: pc.less,
@@ -55,12 +56,6 @@ def sieved(predicate: Scalar, type_of: Callable[[str], DataType | None]) -> Scal
     return None if weaker is None else scalar_of(weaker)
 
 
-def said_by_sieve(predicate: Scalar, type_of: Callable[[str], DataType | None]) -> Scalar | None:
-    """A predicate as a sieve that lets through no row more; None where there is no such."""
-    same = _weaker(tree_of(predicate), type_of, wholly=True)
-    return None if same is None else scalar_of(same)
-
-
 def passing(table: pa.Table, sieves: Iterable[Scalar]) -> pa.Table:
     """The rows that pass all of the sieves."""
     for each in sieves:
@@ -71,15 +66,25 @@ def passing(table: pa.Table, sieves: Iterable[Scalar]) -> pa.Table:
     return table
 
 
-def _weaker(
-    tree: exp.Expr, type_of: Callable[[str], DataType | None], *, wholly: bool = False
-) -> exp.Expr | None:
-    """What can be said of a predicate; with `wholly`, all of it or nothing."""
+def truth_by_sieve(tree: exp.Expr, table: pa.Table) -> Any | None:
+    """TRUE, FALSE or NULL for every row; None for what is not one comparison that a sieve says."""
+
+    def type_of(name: str) -> DataType | None:
+        of = table.schema.field(name).type
+        plain = pa.types.is_integer(of) or pa.types.is_string(of)
+        known = plain or pa.types.is_decimal(of) or pa.types.is_date32(of)
+        return from_arrow_type(of) if known else None
+
+    return _mask(tree, table) if _is_sayable(tree, type_of) else None
+
+
+def _weaker(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> exp.Expr | None:
+    """What can be said of a predicate."""
     tree = tree.unnest()
     if isinstance(tree, exp.And | exp.Or):
-        parts = [_weaker(each, type_of, wholly=wholly) for each in tree.flatten()]
+        parts = [_weaker(each, type_of) for each in tree.flatten()]
         known = [each for each in parts if each is not None]
-        if len(known) < len(parts) and (wholly or isinstance(tree, exp.Or)):
+        if len(known) < len(parts) and isinstance(tree, exp.Or):
             return None
         join = exp.and_ if isinstance(tree, exp.And) else exp.or_
         return join(*known, copy=False) if known else None
@@ -87,7 +92,7 @@ def _weaker(
         low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"])
         high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"])
         both = exp.and_(low, high)
-        return None if tree.args.get("symmetric") else _weaker(both, type_of, wholly=wholly)
+        return None if tree.args.get("symmetric") else _weaker(both, type_of)
     return tree if _is_sayable(tree, type_of) else None
 
 
@@ -107,7 +112,7 @@ def _is_sayable(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> bo
     if isinstance(tree, exp.In):
         of = _type(tree.this, type_of)
         return of is not None and all(_fits(each, of) for each in tree.expressions)
-    if not isinstance(tree, exp.Binary) or type(tree) not in _COMPARED:
+    if not isinstance(tree, exp.Binary) or type(tree) not in COMPARED:
         return False
     left, right = _type(tree.left, type_of), _type(tree.right, type_of)
     if left is not None and right is not None:
@@ -148,8 +153,8 @@ def _mask(tree: exp.Expr, table: pa.Table) -> Any:
         kind, left, right = _MIRRORED.get(kind, kind), right, left
     column = table[left.name]
     if isinstance(right, exp.Column):
-        return _COMPARED[kind](column, table[right.name])
-    return _COMPARED[kind](column, pa.scalar(_value(right, column.type), column.type))
+        return COMPARED[kind](column, table[right.name])
+    return COMPARED[kind](column, pa.scalar(_value(right, column.type), column.type))
 
 
 def _type(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> DataType | None:

@@ -11,7 +11,7 @@ import pytest
 import sqlglot
 
 from ivm_core.model.ddl import parse_type
-from ivm_core.operators.sieve import passing, said_by_sieve, sieved
+from ivm_core.operators.sieve import passing, sieved
 from ivm_core.operators.sql import scalar_of
 
 if TYPE_CHECKING:
@@ -102,10 +102,9 @@ NOTHING = [
 ]
 
 
-def _sieve(text: str, *, wholly: bool = False):  # type: ignore[no-untyped-def]
+def _sieve(text: str):  # type: ignore[no-untyped-def]
     tree = sqlglot.parse_one(text, dialect="spark")
-    make = said_by_sieve if wholly else sieved
-    return make(scalar_of(tree), lambda name: parse_type(TYPES[name]))
+    return sieved(scalar_of(tree), lambda name: parse_type(TYPES[name]))
 
 
 def test_what_it_says_is_what_spark_says(spark: SparkSession) -> None:
@@ -125,8 +124,3 @@ def test_what_it_says_is_what_spark_says(spark: SparkSession) -> None:
 @pytest.mark.parametrize("text", NOTHING)
 def test_what_arrow_may_see_otherwise_is_left_to_spark(text: str) -> None:
     assert _sieve(text) is None
-
-
-def test_what_is_said_wholly() -> None:
-    assert [text for text in SAID if _sieve(text, wholly=True) is None] == []
-    assert [text for text in [*PARTLY, *NOTHING] if _sieve(text, wholly=True) is not None] == []

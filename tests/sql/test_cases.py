@@ -1,8 +1,8 @@
 """Every titled case of `cases/*.sql`, tick by tick against Spark.
 
 One of `SHARE` cases runs each day, the others on the days after, and all of them at night. Cases
-are small, so they run in the low gear; a few each day, and all of them at night, also run in the
-high gear.
+are small, so they run in the low gear, and most of them without a statement; a few each day, and
+all of them at night, also run by statements alone and in the high gear.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 
 from ivm_core.engine import evaluation, reducing, relations, staging
 from ivm_core.engine.evaluation import ViewEvaluation
+from ivm_core.engine.low_gear import LowGearRun
 from ivm_core.engine.readings import Readings
 from ivm_core.engine.two_gears import FoldedBySparkRun, FoldedOnDriverRun
 from tests.sql.case_format import read_cases
@@ -73,6 +74,12 @@ def large_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Readings, "why_whole", why_whole)
 
 
+@pytest.fixture
+def by_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed on the driver that a statement can say."""
+    monkeypatch.setattr(LowGearRun, "_without_statement", lambda *_: None)
+
+
 @pytest.mark.parametrize("case", SAMPLE)
 def test_case(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark)
@@ -81,6 +88,12 @@ def test_case(case: Case, tmp_path: Path, spark: SparkSession) -> None:
 @pytest.mark.usefixtures("high_gear")
 @pytest.mark.parametrize("case", HIGH_SAMPLE)
 def test_some_cases_in_the_high_gear(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark, thorough=False)
+
+
+@pytest.mark.usefixtures("by_statements")
+@pytest.mark.parametrize("case", CASES[(TODAY + 1) % HIGH_SHARE :: HIGH_SHARE])
+def test_some_cases_by_statements(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark, thorough=False)
 
 
@@ -107,4 +120,11 @@ def test_the_other_cases(case: Case, tmp_path: Path, spark: SparkSession) -> Non
 @pytest.mark.usefixtures("high_gear")
 @pytest.mark.parametrize("case", CASES)
 def test_all_cases_in_the_high_gear(case: Case, tmp_path: Path, spark: SparkSession) -> None:
+    run_case(case, tmp_path, spark)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("by_statements")
+@pytest.mark.parametrize("case", CASES)
+def test_all_cases_by_statements(case: Case, tmp_path: Path, spark: SparkSession) -> None:
     run_case(case, tmp_path, spark)

@@ -1,11 +1,10 @@
-"""A change that goes through filters and renamings, counted, added up or put in order on the way.
+"""A change that is counted, added up or put in order on the driver.
 
-    Δσ(A) = σ(ΔA)        Δπ(A) = π(ΔA)        acc(ΔA) = Σ weight · digits(row)
+    acc(ΔA) = Σ weight · digits(row)
 
-A chain over rows that are on the driver needs no statement where its conditions compare columns
-with constants and each other (`sieve`), its columns are those of a relation or exact arithmetic
-over them (`scalars_on_driver`), and its sums are of integers and decimals. Everything else is
-`OnlySpark`.
+It needs no statement where the rows of the change are there (`delta_on_driver`), sums are of
+integers and decimals, and keys, extremes and orders are of values that Arrow compares as Spark
+does. Everything else is `OnlySpark`.
 """
 
 from __future__ import annotations
@@ -21,59 +20,23 @@ from ivm_core.model.names import WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import ROWS
 from ivm_core.operators.aggregate_on_driver import is_on_driver
-from ivm_core.operators.arrow_types import arrow_schema, to_arrow
+from ivm_core.operators.arrow_types import arrow_schema
+from ivm_core.operators.extremes import Extreme
 from ivm_core.operators.netting import are_flat, net, stacked
-from ivm_core.operators.scalars_on_driver import is_exact, values_of
-from ivm_core.operators.sieve import passing, said_by_sieve
+from ivm_core.operators.scalars_on_driver import is_exact
 from ivm_core.operators.sql import tree_of
 from ivm_core.operators.top import IS_LAST, PLACE
-from ivm_core.plan.nodes import Filter, Project, Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from ivm_core.model.schema import Schema
-    from ivm_core.model.types import DataType
     from ivm_core.operators.accumulator import Digits
     from ivm_core.operators.aggregate import AggregateStatements
-    from ivm_core.plan.nodes import Node
     from ivm_core.plan.partitioned import Top
 
 MOST_WEIGHT = 1 << 30
 """Rows times the largest weight up to which sums of 32-bit digits are certain to fit."""
-
-
-def chained(
-    node: Node,
-    change_of: Callable[[str], pa.Table],
-    types_of: Callable[[Node], Mapping[str, DataType]],
-) -> pa.Table:
-    """The change of a chain in the node's columns, with weights; it is not netted."""
-    if isinstance(node, Scan):
-        return _renamed(change_of(node.relation), node.fields, node.columns)
-    if isinstance(node, Project):
-        rows = chained(node.input, change_of, types_of)
-        columns = [_computed(node, column, rows, types_of(node)) for column in node.columns]
-        return pa.table([*columns, rows.column(WEIGHT)], names=[*node.columns, WEIGHT])
-    if isinstance(node, Filter):
-        condition = said_by_sieve(node.predicate, types_of(node.input).get)
-        if condition is None:
-            raise OnlySpark("a condition")
-        return passing(chained(node.input, change_of, types_of), [condition])
-    raise OnlySpark(type(node).__name__)
-
-
-def _computed(
-    node: Project, column: str, rows: pa.Table, types: Mapping[str, DataType]
-) -> pa.ChunkedArray:
-    source = node.source_of(column)
-    if source is not None:
-        return rows.column(source)
-    found = values_of(node.scalar_of(column), rows)
-    is_number = pa.types.is_integer(found.type) or pa.types.is_decimal(found.type)
-    if not is_number or column not in types or found.type != to_arrow(types[column]):
-        raise OnlySpark("an expression of another type")
-    return found
 
 
 def _check_plain(of: pa.DataType) -> None:
@@ -81,43 +44,74 @@ def _check_plain(of: pa.DataType) -> None:
         raise OnlySpark(f"values of {of}")
 
 
-def _renamed(rows: pa.Table, columns: Sequence[str], names: Sequence[str]) -> pa.Table:
-    arrays = [rows.column(each) for each in (*columns, WEIGHT)]
-    return pa.table(arrays, names=[*names, WEIGHT])
-
-
 def folded(statements: AggregateStatements, rows: pa.Table) -> pa.Table:
     """acc(ΔA) of the rows of a change, one row a group."""
     node = statements.node
-    if statements.is_extremal or not is_on_driver(statements):
+    if not is_on_driver(statements):
         raise OnlySpark("its groups or its extremes")
     for _, theirs in node.keys:
         _check_plain(rows.column(theirs).type)
-    weights = rows.column(WEIGHT).to_numpy()
-    if len(weights) and int(np.abs(weights).max()) * len(weights) > MOST_WEIGHT:
-        raise OnlySpark("large weights")
+    weights = _small_weights(rows)
+    if statements.is_extremal:
+        # MIN over rows that cancel out would see what is not there
+        rows = _netted(rows)
+        weights = _small_weights(rows)
     keys = [each.name for each in statements.keys]
     columns: dict[str, Any] = {
         stored: rows.column(theirs) for stored, (_, theirs) in zip(keys, node.keys, strict=True)
     }
     sums: Digits = {ROWS: weights}
+    extremes: dict[str, tuple[str, pa.ChunkedArray]] = {}
     for accumulator, call in zip(statements.accumulators, node.calls, strict=True):
         argument = None if call.argument is None else rows.column(call.argument)
-        sums |= accumulator.digits(argument, weights)
-    wanted = arrow_schema(statements.state_schema)
-    if not keys:
-        totals = {name: _total(values, wanted.field(name).type) for name, values in sums.items()}
-        return pa.table(totals).select(wanted.names).cast(wanted)
-    table = pa.table({**columns, **sums})
+        if isinstance(accumulator, Extreme) and argument is not None:
+            _check_plain(argument.type)
+            came = pa.array(weights > 0)
+            function = accumulator.function.lower()
+            for part, wanted_rows in (("m", came), ("gone", pc.invert(came))):
+                values = pc.if_else(wanted_rows, argument, pa.scalar(None, argument.type))
+                extremes[accumulator.named(part)] = function, values
+        else:
+            sums |= accumulator.digits(argument, weights)
     calls = [(name, "sum") for name in sums]
-    found = table.group_by(keys, use_threads=False).aggregate(calls)
-    found = found.select([*keys, *(f"{name}_sum" for name in sums)])
-    return found.rename_columns([*keys, *sums]).select(wanted.names).cast(wanted)
+    calls += [(name, function) for name, (function, _) in extremes.items()]
+    wanted = arrow_schema(statements.state_schema)
+    values = {**sums, **{name: each for name, (_, each) in extremes.items()}}
+    if not keys:
+        totals = {name: _total(values[name], of, wanted.field(name).type) for name, of in calls}
+        return pa.table(totals).select(wanted.names).cast(wanted)
+    table = pa.table({**columns, **values})
+    try:
+        found = table.group_by(keys, use_threads=False).aggregate(calls)
+    except pa.ArrowNotImplementedError as error:
+        raise OnlySpark("extremes of such values") from error
+    found = found.select([*keys, *(f"{name}_{of}" for name, of in calls)])
+    named = found.rename_columns([*keys, *(name for name, _ in calls)])
+    return named.select(wanted.names).cast(wanted)
 
 
-def _total(values: np.ndarray | pa.ChunkedArray, of: pa.DataType) -> pa.Array:
-    found = pc.sum(values, min_count=0).as_py()
-    return pa.array([found], of)
+def _small_weights(rows: pa.Table) -> np.ndarray:
+    """The weights, of which any sum of digits fits."""
+    weights: np.ndarray = rows.column(WEIGHT).to_numpy()
+    if len(weights) and int(np.abs(weights).max()) * len(weights) > MOST_WEIGHT:
+        raise OnlySpark("large weights")
+    return weights
+
+
+def _netted(rows: pa.Table) -> pa.Table:
+    names = [name for name in rows.column_names if name != WEIGHT]
+    for name in names:
+        _check_plain(rows.column(name).type)
+    found = rows.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+    found = found.rename_columns([*names, WEIGHT])
+    return found.filter(pc.not_equal(found.column(WEIGHT), 0))
+
+
+def _total(values: np.ndarray | pa.ChunkedArray, function: str, of: pa.DataType) -> pa.Array:
+    if function == "sum":
+        return pa.array([pc.sum(values, min_count=0).as_py()], of)
+    found = pc.min(values) if function == "min" else pc.max(values)
+    return pa.array([found.as_py()], of)
 
 
 def in_order(top: Top, before: pa.Table, change: pa.Table, schema: Schema) -> pa.Table:
