@@ -61,7 +61,8 @@ def main(words: list[str] | None = None) -> int:
     sections: list[Section] = []
     try:
         progress("starting Spark")
-        with started_spark(options.spark, options.memory, folder / "spark") as spark:
+        given = started_spark(options.spark, options.memory, folder / "spark", dict(options.conf))
+        with given as spark:
             about: dict[str, Any] = {"started": started, **describe(spark)}
             datasets = Datasets(spark, folder / "orders")
             stocks = Stocks(spark, folder / "tpch-tables")
@@ -207,6 +208,14 @@ def _options(words: list[str] | None) -> argparse.Namespace:
         help="another Spark than a local one: sc://HOST:PORT, spark://HOST:PORT; or `connect` for "
         "a Connect server, `cluster` for a master and two workers that are started here",
     )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        type=_setting,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of Spark's, as spark.executor.memory=8g; may be given again",
+    )
     parser.add_argument("--memory", default="8g", help="heap of Spark's JVM (default %(default)s)")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="where the figures go (default bench/results/…)"
@@ -226,11 +235,20 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(words)
     if options.quick and options.keep:
         parser.error("--keep is for figures of full runs; --quick measures less than bars ask for")
+    if options.conf and options.keep:
+        parser.error("--keep is for figures without --conf: the pages say nothing of settings")
     known = {*queries(1.0), *(f"q{number}" for number in range(23))}
     unknown = [name for name in options.query or () if name not in known]
     if unknown:
         parser.error(f"there is no query {unknown[0]}; TPC-H has q01 to q22, Nexmark q0 to q22")
     return options
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError("NAME=VALUE, with a name that begins with spark.")
+    return name, value
 
 
 def _positive(text: str) -> int:

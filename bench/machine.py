@@ -22,6 +22,8 @@ from bench.peers.environment import peer_versions
 from ivm_core.engine.local_spark import local_spark
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 CORES = 2
@@ -41,9 +43,11 @@ SHOWN_SETTINGS = (
 )
 
 
-def start_spark(memory: str) -> SparkSession:
-    """A local session with the JVM's full compiler: these are not short runs."""
-    return local_spark("tideview-bench", cores=CORES, memory=memory, fast_start=False)
+def start_spark(memory: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session with the JVM's full compiler, for these are not short runs; local unless told."""
+    return local_spark(
+        "tideview-bench", cores=CORES, memory=memory, fast_start=False, extra=settings
+    )
 
 
 def has_jvm(spark: SparkSession) -> bool:

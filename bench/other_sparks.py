@@ -9,29 +9,38 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from bench.machine import CORES, start_spark
+from bench.machine import start_spark
 from bench.measure import progress
-from ivm_core.engine.local_spark import local_spark, remote_spark
+from ivm_core.engine.delta_jars import delta_jars
+from ivm_core.engine.local_spark import remote_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
 
 @contextmanager
-def started_spark(where: str | None, memory: str, folder: Path) -> Iterator[SparkSession]:
-    """A session, stopped at the end with all that was started for it."""
+def started_spark(
+    where: str | None, memory: str, folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session, stopped at the end with all that was started for it; `settings` win over others.
+
+    A cluster that is not started here has its own executors: of those nothing is said, but that
+    they are given Delta's jars.
+    """
     with ExitStack() as started:
-        spark = _session(where, memory, folder, started)
+        spark = _session(where, memory, folder, dict(settings or {}), started)
         started.callback(spark.stop)
         yield spark
 
 
-def _session(where: str | None, memory: str, folder: Path, started: ExitStack) -> SparkSession:
+def _session(
+    where: str | None, memory: str, folder: Path, settings: dict[str, str], started: ExitStack
+) -> SparkSession:
     if not where:
-        return start_spark(memory)
+        return start_spark(memory, settings)
     if where in ("connect", "cluster"):
         from tests.other_sparks import servers
 
@@ -40,14 +49,17 @@ def _session(where: str | None, memory: str, folder: Path, started: ExitStack) -
             where = started.enter_context(servers.connect_server(folder))
         else:
             where = started.enter_context(servers.cluster(folder)).url
+            settings = {**servers.cluster_settings(where), **settings}
     if where.startswith("sc://"):
-        return remote_spark(where)
-    from tests.other_sparks.servers import cluster_settings
+        return remote_spark(where, settings)
+    return start_spark(memory, {**of_a_cluster(where), **settings})
 
-    return local_spark(
-        "tideview-bench",
-        cores=CORES,
-        memory=memory,
-        fast_start=False,
-        extra=cluster_settings(where),
-    )
+
+def of_a_cluster(url: str) -> dict[str, str]:
+    """What a cluster's session needs to be told: as many partitions as Spark has by itself."""
+    return {
+        "spark.master": url,
+        "spark.jars": ",".join(map(str, delta_jars())),
+        "spark.sql.shuffle.partitions": "200",
+        "spark.default.parallelism": "200",
+    }

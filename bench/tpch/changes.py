@@ -57,7 +57,7 @@ class Changes:
         """The changes of orders and lineitem of one tick; as many `orders` go and come."""
         count = self.orders if orders is None else orders
         if kind == "join keys":
-            return self._moved(where, count)
+            return self._moved(where, 2 * count)
         if kind == "inserts":
             come = self._new(where, 2 * count)
             return {name: _batch(rows.slice(0, 0), rows) for name, rows in come.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.__main__ import FULL, QUICK, _name, _options, _plan
+from bench.other_sparks import of_a_cluster
 from bench.programs import ELSEWHERE, PROGRAMS
 
 
@@ -32,11 +33,39 @@ def test_another_spark_is_in_the_name_of_its_results() -> None:
     assert _name(options, []) == "full-sc"
 
 
+def test_settings_of_spark_are_given_as_they_are() -> None:
+    words = "--conf spark.executor.memory=8g --conf spark.executor.extraJavaOptions=-Da=b"
+    given = dict(_options(words.split()).conf)
+    assert given == {
+        "spark.executor.memory": "8g",
+        "spark.executor.extraJavaOptions": "-Da=b",
+    }
+
+
+def test_a_cluster_of_someone_else_keeps_its_executors() -> None:
+    settings = of_a_cluster("spark://host:7077")
+    assert settings["spark.master"] == "spark://host:7077"
+    assert "delta-spark" in settings["spark.jars"]
+    assert not any(name.startswith("spark.executor") for name in settings)
+
+
 def test_programs_that_start_a_spark_of_their_own_are_programs() -> None:
     assert set(ELSEWHERE) <= set(PROGRAMS)
 
 
-@pytest.mark.parametrize("words", ["--only nothing", "--scales 0", "--rows 100", "--ticks 2"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--only nothing",
+        "--scales 0",
+        "--rows 100",
+        "--ticks 2",
+        "--conf executor.memory=8g",
+        "--conf spark.x",
+        "--keep --conf spark.x=1",
+        "--keep --quick",
+    ],
+)
 def test_what_makes_no_sense_is_refused(words: str) -> None:
     with pytest.raises(SystemExit) as ended:
         _options(words.split())
