@@ -22,7 +22,7 @@ from bench.report import aligned
 from bench.sampling import StackSampler
 from bench.spark_costs import Costs, SparkCosts
 from bench.ticking import timed_tick
-from bench.tpch.changes import Changes
+from bench.tpch.changes import KINDS, Changes
 from bench.tpch.queries import queries
 from bench.tpch.stock import Stocks
 from bench.warehouse import Warehouse
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     Workload = tuple[IncrementalFlow, Callable[[], Any]]
     """A flow that is hydrated, and what makes its next change."""
 
-WARM_UPS = 5
 SHOWN = 15
 
 
@@ -63,10 +62,10 @@ def _profile(spark: SparkSession, folder: Path, options: argparse.Namespace) -> 
     costs, sampler = SparkCosts(spark), StackSampler()
     samples = Samples("tick")
     summaries, seen = [], []
-    for number in range(WARM_UPS + options.ticks):
+    for number in range(options.warm_ups + options.ticks):
         given = change()
         costs.look()
-        if number < WARM_UPS:
+        if number < options.warm_ups:
             timed_tick(samples, flow, given, keep=False)
             continue
         with sampler:
@@ -167,7 +166,8 @@ def _tpch(spark: SparkSession, folder: Path, options: argparse.Namespace) -> Wor
     progress("TPC-H is hydrated")
     changes = Changes(stock.held, 0.0)
     # an order has four lines on average
-    return flow, lambda: changes.next(options.where, max(1, options.change // 10))
+    orders = max(1, options.change // 10)
+    return flow, lambda: changes.next(options.where, orders, options.kind)
 
 
 WORKLOADS: dict[str, Callable[[SparkSession, Path, argparse.Namespace], Workload]] = {
@@ -189,6 +189,10 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--where", choices=["clustered", "scattered"], default="scattered", help="of TPC-H"
     )
+    parser.add_argument(
+        "--kind", choices=KINDS, default="inserts and deletes", help="of TPC-H's changes"
+    )
+    parser.add_argument("--warm-ups", type=int, default=5, metavar="N", help="ticks before those")
     parser.add_argument("--ticks", type=int, default=20, metavar="N", help="that are looked at")
     parser.add_argument("--memory", default="4g", help="heap of Spark's JVM (%(default)s)")
     return parser.parse_args(words)

@@ -2,8 +2,10 @@
 
 Arrow's usual allocators keep what a thread has freed for that thread, and glibc has an arena for
 each of its threads. A flow that lives long then holds tens of MiB that nothing uses, the more the
-more threads ever read a file. With the system's allocator and few arenas its level stays. What
-`deltalake` allocates is limited in `ivm_core.store`, before that library is loaded.
+more threads ever read a file. With the system's allocator and few arenas its level stays, the more
+so where large pieces never come to lie between small ones: glibc moves that bound up by itself with
+every large piece that is freed. What `deltalake` allocates is limited in `ivm_core.store`, before
+that library is loaded.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
 ARROWS_CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
 ARENAS_CHOICE = "MALLOC_ARENA_MAX"
+LARGE_CHOICE = "MALLOC_MMAP_THRESHOLD_"
 _ARENAS = 2
-_M_ARENA_MAX = -8  # malloc.h
+_LARGE_BYTES = 1 << 20
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 
 
 @cache
@@ -33,6 +37,8 @@ def share_among_threads() -> None:
     limit = _of_the_c_library("mallopt")
     if limit is not None and not os.environ.get(ARENAS_CHOICE):
         limit(_M_ARENA_MAX, _ARENAS)
+    if limit is not None and not os.environ.get(LARGE_CHOICE):
+        limit(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 def give_back() -> None:

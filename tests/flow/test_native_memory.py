@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -36,6 +37,46 @@ def test_arrow_shares_memory_among_threads_unless_told_otherwise(
         check=True,
     )
     assert done.stdout.split() == [used]
+
+
+LARGE = """
+import ctypes
+import sys
+import pyarrow as pa
+from ivm_core.api.flow import IncrementalFlow
+class Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks",
+        "keepcost")]
+def apart():
+    return mallinfo().hblkhd
+with IncrementalFlow.open(sys.argv[1]):
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = Counts
+    first = pa.allocate_buffer(8 << 20)
+    del first  # by itself glibc would put the next one among small pieces
+    before = apart()
+    second = pa.allocate_buffer(8 << 20)
+    print(apart() - before >= 8 << 20)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="no glibc of 2.33 or later")
+@pytest.mark.parametrize(("chosen", "is_apart"), [("", "True"), ("33554432", "False")])
+def test_large_pieces_lie_apart_unless_told_otherwise(
+    tmp_path: Path, chosen: str, is_apart: str
+) -> None:
+    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": ""}
+    if chosen:
+        environment["MALLOC_MMAP_THRESHOLD_"] = chosen
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, str(tmp_path / "flow")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [is_apart]
 
 
 @pytest.mark.parametrize(
