@@ -23,7 +23,7 @@ from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OnlySpark, told_on_driver
 from ivm_core.operators.aggregate import redone_name, state_name
 from ivm_core.operators.aggregate_on_driver import changed_rows, is_on_driver, reached_keys
 from ivm_core.operators.arrow_types import arrow_schema
@@ -184,7 +184,7 @@ class LowGearRun(StageRun):
         dirty = node.relations if self.view.hydrates else self.dirty
         rows_of = partial(self._rows_on_driver, reads)
         known = DeltaOnDriver(rows_of, self._types_on_driver, dirty, self.lowering.empty)
-        with suppress(OnlySpark):
+        with suppress(OnlySpark), told_on_driver():
             return known.change(node)
         return None
 
@@ -224,7 +224,8 @@ class LowGearRun(StageRun):
             tables.get(redone_name(aggregate.output)),
         )
         try:
-            found = changed_rows(aggregate, known)
+            with told_on_driver():
+                found = changed_rows(aggregate, known)
         except OnlySpark:
             return False
         table = net(found.cast(arrow_schema(weighted(schema))), schema)
@@ -249,7 +250,8 @@ class LowGearRun(StageRun):
         rows = None if self.view.hydrates else self._without_statement(body, reads)
         if rows is None:
             raise OnlySpark("its rows")
-        return folded(aggregate, rows)
+        with told_on_driver():
+            return folded(aggregate, rows)
 
     def _with_state(self, aggregate: AggregateStatements, table: pa.Table) -> Rows | None:
         """A change of the state, to be stored."""
@@ -386,7 +388,7 @@ class LowGearRun(StageRun):
         change = self._without_statement(parts.node.input, reads)
         if change is None or not isinstance(parts.node, Top):
             return None
-        with suppress(OnlySpark):
+        with suppress(OnlySpark), told_on_driver():
             return in_order(parts.node, before, change, self.stage.output)
         return None
 

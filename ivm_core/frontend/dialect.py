@@ -29,6 +29,7 @@ OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POS
 WITH_UNIT = ("DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF")
 BIT_OPERATORS = (TokenType.PIPE, TokenType.CARET, TokenType.AMP)
 """From the one that binds least."""
+COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
 ESCAPE = re.compile(
     r"\\([01][0-7]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)|(''|\"\")", re.DOTALL
 )
@@ -108,6 +109,14 @@ class Verbatim(Spark):
         SUPPORTS_TABLE_QUERY: ClassVar[bool] = True
         COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+
+        def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+            """Comparisons bind alike, from the left, and before BETWEEN, IN, LIKE and IS."""
+            this = self._parse_bitwise()
+            while self._match_set(COMPARISONS):
+                kind, comments = COMPARISONS[self._prev.token_type], self._prev_comments
+                this = self._build_predicate(kind, this, self._parse_bitwise(), comments=comments)
+            return self._parse_range(this, parse_is=True) if parse_is else this
 
         def _parse_bitwise(self) -> exp.Expr | None:
             """Operators on bits bind as Spark's do: shifts first, then `&`, `^`, `|`."""

@@ -23,6 +23,7 @@ Up to 2³¹ rows a group are certain to fit; past it a digit may overflow, which
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -32,16 +33,18 @@ import pyarrow.compute as pc
 
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import WEIGHT
+from ivm_core.model.secrets import logger
 from ivm_core.model.types import BIGINT, DataType
 from ivm_core.operators.formula import Bindings, Level, Named, formula
 from ivm_core.operators.sql import column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from sqlglot import exp
 
+log = logger(__name__)
 T = TypeVar("T")
 Rule = Literal["sum", "latest"]
 Digits = dict[str, np.ndarray | pa.ChunkedArray]
@@ -50,6 +53,16 @@ Digits = dict[str, np.ndarray | pa.ChunkedArray]
 
 class OnlySpark(Exception):
     """The driver can't tell a value; says why. Spark's own statement does, or raises."""
+
+
+@contextmanager
+def told_on_driver() -> Iterator[None]:
+    """What Arrow or Python's decimals can't do in here is Spark's to do, and logged."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ArithmeticError) as error:
+        log.warning("a statement is run for what the driver can't do", exc_info=True)
+        raise OnlySpark(f"{type(error).__name__}: {error}") from error
 
 
 class OneByOne(Exception):

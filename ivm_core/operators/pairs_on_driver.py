@@ -148,6 +148,8 @@ class _Product:
         """How many rows of a part have each key."""
         names = list(dict.fromkeys(key.theirs for key in keys))
         rows = self._parts[at].select(names)
+        for field in rows.schema:
+            _check_key(field.type)
         return rows.group_by(names, use_threads=False).aggregate([([], _COUNT)])
 
     def _growth(self, at: int, counts: pa.Table) -> float:
@@ -220,10 +222,15 @@ def _alike(one: pa.ChunkedArray, two: pa.ChunkedArray) -> tuple[Any, Any]:
     """Two keys in one type, in which Arrow's equality is SQL's."""
     if pa.types.is_integer(one.type) and pa.types.is_integer(two.type):
         return one.cast(pa.int64()), two.cast(pa.int64())
-    is_plain = is_exact(one.type) or pa.types.is_decimal(one.type)
-    if one.type != two.type or not is_plain:
+    if one.type != two.type:
         raise OnlySpark(f"keys of {one.type} and {two.type}")
+    _check_key(one.type)
     return one, two
+
+
+def _check_key(of: pa.DataType) -> None:
+    if not is_exact(of) and not pa.types.is_decimal(of):
+        raise OnlySpark(f"keys of {of}")
 
 
 def _any_value(of: pa.DataType) -> pa.Scalar:

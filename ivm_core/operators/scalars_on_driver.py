@@ -302,7 +302,8 @@ def _as_decimal(tree: exp.Expr, found: Values) -> Values:
     """An operand beside a decimal: an integer that is written out has no more digits than that."""
     if pa.types.is_decimal(found.type):
         return found
-    if isinstance(found, pa.Scalar) and isinstance(tree, exp.Literal | exp.Neg):
+    is_written = isinstance(found, pa.Scalar) and isinstance(tree, exp.Literal | exp.Neg)
+    if is_written and pa.types.is_integer(found.type):
         return _shortest(Decimal(found.as_py()))
     if found.type not in DIGITS:
         raise OnlySpark

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from ivm_core.model.errors import InternalError
-from ivm_core.model.types import INTEGER_BITS
+from ivm_core.model.types import INTEGER_BITS, WIDEST_DECIMAL
 from ivm_core.model.types import Decimal as DecimalType
 from ivm_core.operators.arrow_types import from_arrow_type
 from ivm_core.operators.sql import DIALECT, scalar_of, tree_of
@@ -42,6 +43,9 @@ COMPARED: dict[type[exp.Expr], Any] = {
 NEGATED = "negate"
 _UNDERSTOOD = {"this", "expression", "expressions", NEGATED}
 """What a comparison may be made of; with anything else (an escape, a quantifier) it is another."""
+INT_DIGITS, BIGINT_DIGITS = 10, 20
+"""What a decimal needs to hold any integer of these types, as Spark has it."""
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT,
     exp.LTE: exp.GTE,
@@ -111,7 +115,7 @@ def _is_sayable(tree: exp.Expr, type_of: Callable[[str], DataType | None]) -> bo
         return of is not None and of.kind == "STRING" and _text(pattern) is not None
     if isinstance(tree, exp.In):
         of = _type(tree.this, type_of)
-        return of is not None and all(_fits(each, of) for each in tree.expressions)
+        return of is not None and all(_fits(each, of, listed=True) for each in tree.expressions)
     if not isinstance(tree, exp.Binary) or type(tree) not in COMPARED:
         return False
     left, right = _type(tree.left, type_of), _type(tree.right, type_of)
@@ -166,8 +170,11 @@ def _is_known(of: DataType) -> bool:
     return of.kind in INTEGER_BITS or of.kind in ("DECIMAL", "DATE", "STRING")
 
 
-def _fits(tree: exp.Expr, of: DataType) -> bool:
-    """Whether the constant is a value of the column's own type."""
+def _fits(tree: exp.Expr, of: DataType, *, listed: bool = False) -> bool:
+    """Whether the constant is a value of the column's own type, and is compared in that.
+
+    Beside an integer Spark may compare decimals in a type that has no room for all their digits.
+    """
     if of.kind in INTEGER_BITS:
         number = _number(tree)
         half = 1 << (INTEGER_BITS[of.kind] - 1)
@@ -181,10 +188,21 @@ def _fits(tree: exp.Expr, of: DataType) -> bool:
             isinstance(exponent, int)
             and -exponent <= of.scale
             and abs(number) < Decimal(10) ** (of.precision - of.scale)
+            and _whole_digits(tree.unnest(), number, listed) + of.scale <= WIDEST_DECIMAL
         )
     if of.kind == "DATE":
         return _date(tree) is not None
     return of.kind == "STRING" and _text(tree.unnest()) is not None
+
+
+def _whole_digits(tree: exp.Expr, number: Decimal, listed: bool) -> int:
+    """Digits before the point in the type of a constant, where a decimal is compared with it."""
+    bare = tree.this if isinstance(tree, exp.Neg) else tree
+    if "." in bare.name:
+        return max(0, number.adjusted() + 1)
+    if listed or not isinstance(bare, exp.Literal):
+        return INT_DIGITS if abs(number) < 1 << 31 else BIGINT_DIGITS
+    return len(bare.name)
 
 
 def _value(tree: exp.Expr, of: pa.DataType) -> object:
@@ -228,7 +246,7 @@ def _date(tree: exp.Expr) -> datetime.date | None:
     if isinstance(bare, exp.Cast) and bare.to.is_type("date"):
         bare = bare.this.unnest()
     text = _text(bare)
-    if text is None or len(text) != len("2000-01-01"):
+    if text is None or not _DATE.fullmatch(text):
         return None
     try:
         return datetime.date.fromisoformat(text)

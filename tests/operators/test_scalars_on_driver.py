@@ -42,6 +42,8 @@ LEFT_TO_SPARK = [
     "CAST(i AS DOUBLE)",
     "upper(k) = 'A'",
     "i = '2'",
+    "v = '-0.000001'",
+    "p <= '1'",
     "k = 2",
     "d < '1996'",
     "k ILIKE 'A'",

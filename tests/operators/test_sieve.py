@@ -25,6 +25,8 @@ TYPES = {
     "e": "DATE",
     "s": "STRING",
     "x": "DOUBLE",
+    "u": "DECIMAL(38,38)",
+    "w": "DECIMAL(38,30)",
 }
 DAYS = [datetime.date(1996, 1, 31), datetime.date(1996, 2, 29), datetime.date(1997, 2, 28), None]
 TEXTS = ["", "a", "A", "ab", "a\nb", "ä", "a_b", "a%b", "\U0001f30a", "\uffee", None]
@@ -40,6 +42,8 @@ ROWS = pa.table(
         "e": pa.array([DAYS[n // 4 % 4] for n in range(88)], pa.date32()),
         "s": pa.array([TEXTS[n % len(TEXTS)] for n in range(88)], pa.string()),
         "x": pa.array([float(n) if n % 5 else None for n in range(88)], pa.float64()),
+        "u": pa.array([Decimal(n % 3).scaleb(-38) for n in range(88)], pa.decimal128(38, 38)),
+        "w": pa.array([Decimal(n % 3).scaleb(-30) for n in range(88)], pa.decimal128(38, 30)),
     }
 )
 
@@ -56,6 +60,9 @@ SAID = [
     "j >= 1000000000000000000",
     "m < 24",
     "m >= -1.5 AND m < 3.25",
+    "u = 0.0",
+    "w = 0",
+    "w IN (0.0, 1.5)",
     "d = DATE'1996-02-29'",
     "d < '1997-02-28'",
     "d < DATE'1996-01-31' + INTERVAL 1 MONTH",
@@ -93,6 +100,10 @@ NOTHING = [
     "s LIKE ANY ('a%', 'b')",
     "s LIKE 'a!_b' ESCAPE '!'",
     "d < '1996'",
+    "u = 0",
+    "w IN (0, 1)",
+    "w = -(0)",
+    "d = '2020-W01-1'",
     "d < current_date()",
     "i IN (1, NULL)",
     "NOT (i = 1)",

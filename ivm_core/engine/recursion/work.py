@@ -17,7 +17,7 @@ from ivm_core.engine.offending import rows_or_culprit
 from ivm_core.engine.stage_run import Statement
 from ivm_core.model.errors import InternalError, RecursionLimit
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OnlySpark, told_on_driver
 from ivm_core.operators.fixpoint import WANTED, FixpointStatements
 from ivm_core.operators.row_sets import no_rows
 from ivm_core.operators.rules_on_driver import derivable_on_driver, derived_on_driver
@@ -211,7 +211,8 @@ class Work:
         rules, schema = self.rules[view], self.schemas[view]
         if key not in self._only_spark:
             try:
-                return derived_on_driver(rules, plans, tables, schema, folded=folded)
+                with told_on_driver():
+                    return derived_on_driver(rules, plans, tables, schema, folded=folded)
             except OnlySpark:
                 self._only_spark.add(key)
         if self.is_large:
@@ -228,7 +229,8 @@ class Work:
         key = ("derivable", by_key)
         if key not in self._only_spark:
             try:
-                return derivable_on_driver(rules, tables, wanted, schema, by_key=by_key)
+                with told_on_driver():
+                    return derivable_on_driver(rules, tables, wanted, schema, by_key=by_key)
             except OnlySpark:
                 self._only_spark.add(key)
         statement = self.rendered(view, key, lambda made: made.derivable(by_key=by_key))
