@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +16,9 @@ from ivm_core.operators.row_identity import encoded_rows
 if TYPE_CHECKING:
     from ivm_core.model.schema import Schema
 
+MANY_ROWS = 200_000
+"""From here on more cores than one are worth the rows' order, which they lose."""
+_PLACE = "?place"
 _LARGEST_WEIGHT = (1 << 63) - 1
 
 
@@ -27,11 +31,24 @@ def net(table: pa.Table, schema: Schema) -> pa.Table:
     table = table.select([*names, WEIGHT])
     if table.num_rows > 1:
         if are_flat(schema) and _sums_fit(table.column(WEIGHT)):
-            grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-            table = grouped.rename_columns([*names, WEIGHT])
+            table = _many_netted(table) if table.num_rows > MANY_ROWS else _netted(table, names)
         else:
             table = _net_by_encoding(table, schema)
     return table.filter(pc.not_equal(table.column(WEIGHT), 0)).combine_chunks()
+
+
+def _netted(table: pa.Table, names: list[str]) -> pa.Table:
+    grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+    return grouped.rename_columns([*names, WEIGHT])
+
+
+def _many_netted(table: pa.Table) -> pa.Table:
+    """The same by all cores, put in the order of the rows' first coming afterwards."""
+    names = [name for name in table.column_names if name != WEIGHT]
+    placed = table.append_column(_PLACE, pa.array(np.arange(table.num_rows)))
+    grouped = placed.group_by(names).aggregate([(WEIGHT, "sum"), (_PLACE, "min")])
+    grouped = grouped.rename_columns([*names, WEIGHT, _PLACE])
+    return grouped.sort_by(_PLACE).drop_columns(_PLACE)
 
 
 def are_flat(schema: Schema) -> bool:

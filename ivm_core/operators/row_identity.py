@@ -55,6 +55,10 @@ if TYPE_CHECKING:
 _SEED = 42
 _CANONICAL_NAN = 0x7FF8000000000000
 _ROWS_AT_ONCE = 8192
+_NO_EXPONENT = 6
+"""Digits behind the point up to which Arrow writes a decimal without an exponent."""
+_MARKED = (*INTEGER_BITS, *FLOAT_KINDS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+"""Kinds that are numbers with a mark behind them."""
 _LIMB_BITS = 16
 _LIMBS = 64 // _LIMB_BITS
 
@@ -102,9 +106,15 @@ def _encoded_batches(table: pa.Table, schema: Schema) -> Iterator[pa.Array]:
         columns.append(column if column.type == wanted else column.cast(wanted))
     kept = pa.table(columns, names=list(schema.names))
     for batch in kept.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        yield _joined(
-            *(_encoded(column, of.type) for column, of in zip(batch.columns, schema, strict=True))
-        )
+        parts: list[Any] = []
+        for column, of in zip(batch.columns, schema, strict=True):
+            # its mark goes into the row at once where no NULL has to be told from it
+            is_marked = isinstance(of.type, Decimal) or of.type.kind in _MARKED
+            if is_marked and not column.null_count:
+                parts += [_digits(column, of.type), b";"]
+            else:
+                parts.append(_encoded(column, of.type))
+        yield _joined(*parts)
 
 
 def _encoded(values: pa.Array, of: DataType) -> pa.Array:
@@ -123,8 +133,8 @@ def _text(values: pa.Array) -> pa.Array:
 def _payload(values: pa.Array, of: DataType) -> pa.Array:
     """Encode an array without the mark for NULL: NULL where a value is."""
     match of:
-        case Decimal(scale=scale):
-            return _joined(_plain_decimal(values, scale), b";")
+        case Decimal():
+            return _joined(_digits(values, of), b";")
         case Array(element):
             return _list_payload(values, element)
         case Map():
@@ -140,16 +150,8 @@ def _payload(values: pa.Array, of: DataType) -> pa.Array:
     kind = of.kind
     if kind == "BOOLEAN":
         return pc.if_else(values, pa.scalar(b"t"), pa.scalar(b"f"))
-    if kind in INTEGER_BITS:
-        return _joined(_text(values), b";")
-    if kind in FLOAT_KINDS:
-        doubles = values.cast(pa.float64())
-        bits = pc.if_else(pc.is_nan(doubles), _CANONICAL_NAN, doubles.view(pa.int64()))
-        return _joined(_text(bits), b";")
-    if kind == "DATE":
-        return _joined(_text(values.view(pa.int32())), b";")
-    if kind in ("TIMESTAMP", "TIMESTAMP_NTZ"):
-        return _joined(_text(values.view(pa.int64())), b";")
+    if kind in _MARKED:
+        return _joined(_digits(values, of), b";")
     if kind == "STRING":
         raw = values.cast(pa.binary())
         return _joined(_text(pc.binary_length(raw)), b":", raw)
@@ -159,10 +161,24 @@ def _payload(values: pa.Array, of: DataType) -> pa.Array:
     raise InternalError(f"there is no encoding for the type {of.ddl}")
 
 
+def _digits(values: pa.Array, of: DataType) -> pa.Array:
+    """Numbers as text, those that stand for days, clocks and bits among them."""
+    if isinstance(of, Decimal):
+        return _plain_decimal(values, of.scale)
+    if of.kind in FLOAT_KINDS:
+        doubles = values.cast(pa.float64())
+        return _text(pc.if_else(pc.is_nan(doubles), _CANONICAL_NAN, doubles.view(pa.int64())))
+    if of.kind == "DATE":
+        return _text(values.view(pa.int32()))
+    if of.kind in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        return _text(values.view(pa.int64()))
+    return _text(values)
+
+
 def _plain_decimal(values: pa.Array, scale: int) -> pa.Array:
+    if scale <= _NO_EXPONENT:
+        return _text(values)
     unscaled = values.view(pa.decimal128(38, 0)).cast(pa.string())
-    if scale == 0:
-        return unscaled.cast(pa.binary())
     sign = pc.if_else(pc.starts_with(unscaled, "-"), pa.scalar("-"), pa.scalar(""))
     digits = pc.utf8_lpad(pc.utf8_ltrim(unscaled, "-"), scale + 1, "0")
     whole = pc.utf8_slice_codeunits(digits, 0, -scale)

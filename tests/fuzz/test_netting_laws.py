@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ivm_core.model.digest import Digest
 from ivm_core.model.schema import Schema, parse_schema
+from ivm_core.operators import netting
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.row_identity import digest_of
@@ -68,6 +69,27 @@ def test_netting_keeps_the_weights_and_no_row_twice(drawn: tuple[Schema, ZSet, Z
     assert weights(schema, netted) == weights(schema, given_table)
     assert netted.num_rows == len(weights(schema, netted))
     assert weights(schema, net(netted, schema)) == weights(schema, netted)
+
+
+@given(schemas_and_zsets())
+@settings(max_examples=100, deadline=None)
+def test_many_rows_are_netted_by_all_cores_as_few_by_one(drawn: tuple[Schema, ZSet, ZSet]) -> None:
+    schema, one, other = drawn
+    few = table(schema, one + other + one)
+    wanted = net(few, schema)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(netting, "MANY_ROWS", 1)
+        assert weights(schema, net(few, schema)) == weights(schema, wanted)
+
+
+def test_many_rows_keep_the_order_of_their_first_coming() -> None:
+    schema = parse_schema("a INT, b STRING")
+    rows = [((n * 7 % 250_000, str(n % 3)), 1) for n in range(300_000)]
+    netted = net(table(schema, rows), schema)
+    first = dict.fromkeys(row for row, _ in rows)
+    found = zip(netted["a"].to_pylist(), netted["b"].to_pylist(), strict=True)
+    assert netted.num_rows > netting.MANY_ROWS
+    assert list(found) == list(first)
 
 
 @given(schemas_and_zsets())
