@@ -8,6 +8,7 @@ from bench.measure import Samples, Section, progress
 from bench.ticking import timed_tick
 from bench.tpch.changes import KINDS, Changes, Where
 from bench.tpch.first_rows import equals_spark
+from bench.tpch.landing import Landing
 from bench.tpch.queries import queries
 from bench.tpch.schema import SCHEMAS
 
@@ -22,6 +23,8 @@ QUERIES = ("q01", "q03", "q05", "q13", "q18")
 WHERE: tuple[Where, ...] = ("clustered", "scattered")
 WARM_UPS, REPEATS = 1, 2
 LIMIT = 1.0
+LARGE = 0.05
+"""From this share on, what Spark takes to bring the change into its tables is measured too."""
 
 
 def run(stocks: Stocks, plan: Plan) -> Section:
@@ -35,14 +38,20 @@ def run(stocks: Stocks, plan: Plan) -> Section:
     for keep in (False, *[True] * plan.refreshes):
         progress("tpch-changes: Spark's full refreshes")
         refresh.time(_refresh, stock, texts, keep=keep)
+    landing = Landing(stock)
     with stock.open_copy("matrix") as flow:
         flow.register_views(texts)
         progress("tpch-changes: hydrating")
         flow.tick()
-        found = _ticked(section, flow, stock, plan)
+        found, landed = _ticked(section, flow, stock, plan, landing)
         _compare(section, flow, stock, texts)
+    section.check("tables that Spark merged into have their rows", landing.is_right)
     stock.remove("matrix")
+    stock.remove("landed")
     _verdicts(section, found, refresh, stock)
+    for key, sample in landed.items():
+        name = f"{found[key].name}: (merge + full refreshes) / tick"
+        section.compare(name, sample.median + refresh.median, found[key].median)
     return section
 
 
@@ -50,10 +59,11 @@ Key = tuple[float, "Kind", Where]
 
 
 def _ticked(
-    section: Section, flow: IncrementalFlow, stock: Stock, plan: Plan
-) -> dict[Key, Samples]:
-    """One source of changes for all, so that no order is deleted twice."""
+    section: Section, flow: IncrementalFlow, stock: Stock, plan: Plan, landing: Landing
+) -> tuple[dict[Key, Samples], dict[Key, Samples]]:
+    """Ticks, and merges by Spark; one source of changes, so that no order is deleted twice."""
     found: dict[Key, Samples] = {}
+    landed: dict[Key, Samples] = {}
     changes = Changes(stock.held, 0.0)
     one = section.sample("tick of one order")
     for keep in (False, *[True] * REPEATS):
@@ -73,7 +83,12 @@ def _ticked(
                     batch = changes.next(where, orders, kind)
                     timed_tick(sample, flow, batch, keep=keep)
                 progress(f"tpch-changes: {sample.name}, {sample.median:.2f} s")
-    return found
+                if share >= LARGE:
+                    merged = section.sample(f"Spark brings into its tables: {sample.name}")
+                    landed[share, kind, where] = merged
+                    landing.land(merged, batch)
+                    progress(f"tpch-changes: {merged.name}, {merged.median:.2f} s")
+    return found, landed
 
 
 def _refresh(stock: Stock, texts: dict[str, str]) -> None:
