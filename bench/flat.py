@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bench.measure import Samples, Section, progress
+from bench.measure import Plan, Samples, Section, progress
 from bench.ticking import timed_tick
 from bench.tpch.changes import Changes, Where
 from bench.tpch.queries import queries
 
 if TYPE_CHECKING:
-    from bench.measure import Plan
     from bench.tpch.stock import Stocks
 
 LIMITS: dict[Where, float] = {"clustered": 1.5, "scattered": 2.5}
@@ -25,6 +24,8 @@ def run(stocks: Stocks, plan: Plan) -> Section:
     """Scale by scale; the views are in one flow and tick alone, one after the other."""
     told = ", ".join(f"{scale:g}" for scale in plan.scales)
     section = Section("flat", f"a thousand changed rows at TPC-H's scales {told}")
+    if plan.scales != Plan.scales:
+        section.options = f"--scales {told.replace(' ', '')}"
     found: dict[tuple[str, Where], dict[float, Samples]] = {}
     for scale in plan.scales:
         for view in plan.queries or VIEWS:

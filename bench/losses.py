@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 Content = dict[str, Any]
 """The JSON of a run."""
-SIZES = ("tpch --scale 10",)
+SIZES = ("tpch --scale 10", "flat --scales 0.1,1,10")
 """What bars ask for beside the sizes that programs have by themselves."""
 
 

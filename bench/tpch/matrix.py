@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.measure import Samples, Section, progress
+from bench.measure import Plan, Samples, Section, progress
 from bench.ticking import timed_tick
 from bench.tpch.changes import KINDS, Changes, Where
 from bench.tpch.first_rows import equals_spark
@@ -13,7 +13,6 @@ from bench.tpch.queries import queries
 from bench.tpch.schema import SCHEMAS
 
 if TYPE_CHECKING:
-    from bench.measure import Plan
     from bench.tpch.changes import Kind
     from bench.tpch.stock import Stock, Stocks
     from ivm_core import IncrementalFlow
@@ -30,6 +29,8 @@ LARGE = 0.05
 def run(stocks: Stocks, plan: Plan) -> Section:
     """All shares, kinds and places in one flow, one after the other."""
     section = Section("tpch-changes", f"TPC-H at scale {plan.scale:g}: sizes and kinds of changes")
+    if plan.scale != Plan.scale:
+        section.options = f"--scale {plan.scale:g}"
     stock = stocks.of(plan.scale)
     chosen = plan.queries or QUERIES
     texts = {name: sql for name, sql in queries(plan.scale).items() if name in chosen}

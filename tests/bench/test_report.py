@@ -74,7 +74,7 @@ def test_programs_that_were_left_out_are_named() -> None:
     content = a_content(a_section())
     for text in (html(content), markdown(content)):
         assert "Not measured here: fixed, dag" in text
-        assert "tpch --scale 10." in text
+        assert "tpch --scale 10, flat --scales 0.1,1,10." in text
 
 
 def test_every_kind_of_loss_is_named() -> None:
