@@ -116,7 +116,10 @@ class Verbatim(Spark):
             while self._match_set(COMPARISONS):
                 kind, comments = COMPARISONS[self._prev.token_type], self._prev_comments
                 this = self._build_predicate(kind, this, self._parse_bitwise(), comments=comments)
-            return self._parse_range(this, parse_is=True) if parse_is else this
+            found = self._parse_range(this, parse_is=True) if parse_is else this
+            if found is not this and self._curr and self._curr.token_type in COMPARISONS:
+                self.raise_error("a comparison behind a condition, which wants parentheses")
+            return found
 
         def _parse_bitwise(self) -> exp.Expr | None:
             """Operators on bits bind as Spark's do: shifts first, then `&`, `^`, `|`."""

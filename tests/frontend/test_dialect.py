@@ -111,5 +111,5 @@ def test_operators_bind_as_they_do_in_spark(spark: SparkSession, text: str) -> N
 
 @pytest.mark.parametrize("text", ["a LIKE b = c", "a BETWEEN b AND c > d", "a IS NULL = b"])
 def test_what_spark_binds_to_the_right_of_a_pattern_is_not_read(text: str) -> None:
-    with pytest.raises(sqlglot.errors.ParseError):
+    with pytest.raises(sqlglot.errors.ParseError, match="wants parentheses"):
         sqlglot.parse_one(text, dialect=Verbatim)
