@@ -77,16 +77,29 @@ def together(contents: Sequence[Content]) -> Content:
         for section in each["sections"]:
             key = (section["key"], section.get("options", ""), spark)
             sections.pop(key, None)
-            sections[key] = {**section, "about": {**told, "spark": spark}}
-    last = contents[-1]
+            sections[key] = {**_told_apart(section, spark), "about": {**told, "spark": spark}}
+    local = [each for each in contents if each["plan"].get("spark", "local") == "local"]
+    last = (local or contents)[-1]
     commits = {each["versions"].get("commit", "") for each in contents}
     return {
         **last,
         "versions": {**last["versions"], "commit": ", ".join(sorted(commits))},
         "seconds": sum(each["seconds"] for each in contents),
-        "plan": {**last["plan"], "is_full": all(each["plan"]["is_full"] for each in contents)},
+        "plan": {**last["plan"], "is_full": all(each["plan"]["is_full"] for each in local)},
         "sections": list(sections.values()),
     }
+
+
+def _told_apart(section: Mapping[str, Any], spark: str) -> dict[str, Any]:
+    """What another Spark than a local one measured says so in every name that is read alone."""
+    if spark == "local":
+        return dict(section)
+    named = {
+        kind: [{**each, "name": f"{spark}: {each['name']}"} for each in section.get(kind, ())]
+        for kind in ("bars", "ratios")
+    }
+    plots = [{**each, "key": f"{each['key']}-{spark}"} for each in section.get("plots", ())]
+    return {**section, **named, "plots": plots, "title": f"{section['title']}, on a {spark}"}
 
 
 def write_docs(content: Content, docs: Path) -> list[Path]:

@@ -37,10 +37,25 @@ them on your own machines before you buy any: `--spark spark://HOST:PORT` runs t
 """  # noqa: E501
 
 
+OTHERS = {
+    "cluster": (
+        "A standalone master and two workers of one core each, all on this machine: what processes "
+        "apart cost, and nothing of networks."
+    ),
+    "connect": "A Connect server on this machine, and a client that has no Spark of its own.",
+}
+
+ELSEWHERE = "A Spark that was there already; its size is not told here."
+
+
 def sizing(content: Content) -> str:
     """The page, from the JSON of a run."""
     machine, settings = content["machine"], content["settings"]
-    sections = {each["key"]: each for each in content["sections"] if not each.get("options")}
+    found: dict[str, dict[str, Mapping[str, Any]]] = {"local": {}}
+    for each in content["sections"]:
+        if not each.get("options") and not each["error"]:
+            spark = each.get("about", {}).get("spark", "local")
+            found.setdefault(spark, {})[each["key"]] = each
     lines = [
         HEAD,
         "## Constants",
@@ -48,14 +63,22 @@ def sizing(content: Content) -> str:
         f"On {machine['processor']}, {machine['cores']} cores; {settings['spark.master']}, heap "
         f"{settings['spark.driver.memory']}; commits and days are on the page of "
         "[benchmarks](benchmarks.md).",
-        "",
-        "| constant | measured | by `python -m bench --only` |",
-        "|---|--:|---|",
+        *_table(found.pop("local"), "python -m bench --only"),
     ]
-    for key, constants in CONSTANTS.items():
-        if key in sections and not sections[key]["error"]:
-            lines += [f"| {name} | {value} | `{key}` |" for name, value in constants(sections[key])]
+    for spark, sections in found.items():
+        lines += ["", f"## On another Spark: {spark}", "", OTHERS.get(spark, ELSEWHERE)]
+        lines += _table(sections, f"python -m bench --spark {spark} --only")
     return "\n".join(lines) + "\n"
+
+
+def _table(sections: Mapping[str, Mapping[str, Any]], command: str) -> list[str]:
+    rows = [
+        f"| {name} | {value} | `{key}` |"
+        for key, constants in CONSTANTS.items()
+        if key in sections
+        for name, value in constants(sections[key])
+    ]
+    return ["", f"| constant | measured | by `{command}` |", "|---|--:|---|", *rows]
 
 
 def _bars(*parts: str) -> Callable[[Mapping[str, Any]], Found]:

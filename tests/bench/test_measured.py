@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.__main__ import FULL, is_full
+from bench.measure import Section
 from bench.measured import keep as keep_figures
 from bench.measured import kept
 from bench.pages import DOCS, markdown, together
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.losses import Content
-    from bench.measure import Section
 
 
 def measured(*sections: Section, spark: str = "local") -> Content:
@@ -58,6 +58,23 @@ def test_sections_say_how_and_when_they_were_measured() -> None:
     page = markdown(together([measured(a_section(), large)]))
     assert "    python -m bench --only change\n\n2030-01-01, commit abc." in page
     assert "    python -m bench --only change --scale 10\n" in page
+
+
+def test_another_spark_is_told_apart_and_replaces_no_local_figures() -> None:
+    section = Section("fixed", "fixed cost")
+    section.sample("one order").seconds = [1.0]
+    section.bar("one order / append", 9.0, "<=", 6.0)
+    elsewhere = Section("fixed", "fixed cost")
+    elsewhere.sample("one order").seconds = [5.0]
+    elsewhere.bar("one order / append", 8.0, "<=", 6.0)
+    found = together([measured(section), measured(elsewhere, spark="cluster")])
+    page, sizes = markdown(found), sizing(found)
+    assert "- one order / append: 9.00×" in page
+    assert "- cluster: one order / append: 8.00×" in page
+    assert "## Fixed cost, on a cluster\n\n    python -m bench --only fixed --spark cluster" in page
+    first, others = sizes.split("## On another Spark: cluster")
+    assert "| one order | 1.000 s | `fixed` |" in first
+    assert "| one order | 5.000 s | `fixed` |" in others
 
 
 def test_larger_scales_are_no_less_than_the_bars_ask_for() -> None:
