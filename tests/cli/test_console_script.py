@@ -68,15 +68,32 @@ def test_a_watch_shows_what_comes_and_ends_cleanly_on_ctrl_c(
     assert "go on with --since 3" in err
 
 
-def test_the_script_takes_a_batch_with_a_spark_of_its_own(shop: Path, tmp_path: Path) -> None:
+def ticked(shop: Path, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     file = tmp_path / "new.jsonl"
     file.write_text('{"id": 8, "customer": "ann", "amount": 4}\n')
-    done = subprocess.run(
+    return subprocess.run(
         [SCRIPT, "tick", shop, f"orders={file}", "--json"],
-        env=os.environ | {"TIDEVIEW_DRIVER_MEMORY": "1g"},
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout)["tick"] == 3
+
+
+def test_the_script_takes_a_small_batch_without_spark(shop: Path, tmp_path: Path) -> None:
+    done = ticked(shop, tmp_path, JAVA_HOME=str(tmp_path), PATH=str(tmp_path))
+    summary = json.loads(done.stdout)
+    assert summary["tick"] == 3
+    assert summary["statements"] == 0
+
+
+def test_the_script_takes_a_batch_with_a_spark_of_its_own(
+    shop: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    with IncrementalFlow.open(shop, spark) as flow:
+        flow.register_view("loud", "SELECT upper(customer) AS c FROM orders", hydrate=True)
+    done = ticked(shop, tmp_path, TIDEVIEW_DRIVER_MEMORY="1g")
+    summary = json.loads(done.stdout)
+    assert summary["tick"] == 4
+    assert summary["statements"] == 1
     assert "tideview: ticking" in done.stderr
