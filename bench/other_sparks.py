@@ -56,10 +56,9 @@ def _session(
 
 
 def of_a_cluster(url: str) -> dict[str, str]:
-    """What a cluster's session needs to be told: as many partitions as Spark has by itself."""
+    """What a cluster's session needs to be told: as many partitions of a shuffle as Spark's own."""
     return {
         "spark.master": url,
         "spark.jars": ",".join(map(str, delta_jars())),
         "spark.sql.shuffle.partitions": "200",
-        "spark.default.parallelism": "200",
     }

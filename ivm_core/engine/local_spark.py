@@ -74,7 +74,10 @@ def local_spark(
     remote = os.environ.get(REMOTE_VARIABLE)
     if remote:
         return remote_spark(remote, extra)
-    settings = _settings(app_name, cores, memory, fast_start) | dict(extra or {})
+    settings = _settings(app_name, cores, memory, fast_start)
+    if "spark.master" in (extra or {}):
+        del settings["spark.default.parallelism"]  # a cluster knows its own cores
+    settings |= dict(extra or {})
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.Builder()
     for name, value in settings.items():

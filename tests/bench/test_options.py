@@ -46,7 +46,8 @@ def test_a_cluster_of_someone_else_keeps_its_executors() -> None:
     settings = of_a_cluster("spark://host:7077")
     assert settings["spark.master"] == "spark://host:7077"
     assert "delta-spark" in settings["spark.jars"]
-    assert not any(name.startswith("spark.executor") for name in settings)
+    own = ("spark.executor", "spark.default.parallelism")
+    assert not any(name.startswith(own) for name in settings)
 
 
 def test_programs_that_start_a_spark_of_their_own_are_programs() -> None:
