@@ -21,7 +21,7 @@ from bench.machine import describe
 from bench.measure import STARTED, Plan, progress
 from bench.measured import keep
 from bench.other_sparks import started_spark
-from bench.programs import ELSEWHERE, PROGRAMS, Bench, run
+from bench.programs import ELSEWHERE, LEFT_OUT_OF_QUICK, PROGRAMS, Bench, run
 from bench.report import table
 from bench.tpch.queries import queries
 from bench.tpch.stock import Stocks
@@ -56,6 +56,8 @@ def main(words: list[str] | None = None) -> int:
     chosen = [name for name in PROGRAMS if name in (options.only or PROGRAMS)]
     if options.spark and not options.only:
         chosen = [name for name in chosen if name not in ELSEWHERE]
+    if options.quick and not options.only:
+        chosen = [name for name in chosen if name not in LEFT_OUT_OF_QUICK]
     started = datetime.now(UTC).isoformat(timespec="seconds")
     folder = Path(tempfile.mkdtemp(prefix="tideview-bench-"))
     sections: list[Section] = []
@@ -148,7 +150,9 @@ def _options(words: list[str] | None) -> argparse.Namespace:
         "ratios to their bars. Results are compared with Spark's. The full run takes long.",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="100k orders, small scales, fewer repeats and queries"
+        "--quick",
+        action="store_true",
+        help="100k orders, small scales, fewer repeats, queries and programs: it says which",
     )
     parser.add_argument(
         "--only", action="append", choices=list(PROGRAMS), help="just this one; may be given again"

@@ -24,7 +24,7 @@ APPEND_LIMIT = 5.0
 CLEAN_LIMIT = 1.1
 ORDERS, QUICK_ORDERS = 100_000, 10_000
 CHANGES = (1, 1_000)
-CLEAN, QUICK_CLEAN = 100, 25
+CLEAN, QUICK_CLEAN = 100, 10
 CLEAN_VIEW = (
     "SELECT category, SUM(price_cents) AS cents, COUNT(*) AS products "
     "FROM raw_products WHERE price_cents > {} GROUP BY category"
@@ -64,7 +64,7 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
         append.time(row.write.format("delta").mode("append").save, target, keep=keep)
         if keep:
             append.note(jobs=jobs_run(spark) - before, commits=1)
-    for keep in (False, *[True] * plan.refreshes):
+    for keep in [*([] if plan.is_quick else [False]), *[True] * plan.refreshes]:
         progress("dag: Spark's full refresh")
         refresh.time(warehouse.refresh, spark, folder / "raw", folder / "refreshed", keep=keep)
 

@@ -38,9 +38,14 @@ def file_name(section: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def kept(folder: Path = FOLDER) -> list[Path]:
-    """All files, in the order in which the programs run."""
+    """All files, in the order in which the programs run; of one those of a local Spark first."""
     from bench.programs import PROGRAMS
 
     order = list(PROGRAMS)
     files = {path: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
-    return sorted(files, key=lambda path: (order.index(files[path]["sections"][0]["key"]), path))
+
+    def place(path: Path) -> tuple[int, bool, Path]:
+        found = files[path]
+        return order.index(found["sections"][0]["key"]), found["plan"]["spark"] != "local", path
+
+    return sorted(files, key=place)

@@ -81,6 +81,9 @@ PROGRAMS: dict[str, Callable[[Bench], Section]] = {
 ELSEWHERE = ("cold", "dagster-load", "dagster-run", "peers")
 """Programs that start processes with a Spark of their own: not for another Spark."""
 
+LEFT_OUT_OF_QUICK = ("checkpoints", "durability", "dedup", "dagster-load", "dagster-run")
+"""Programs that --quick names as not measured, unless it is asked for them."""
+
 
 def run(name: str, bench: Bench) -> Section:
     """One of the programs; what goes wrong in it is part of the result."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.losses import losses, nowhere
+from bench.losses import losses, nowhere, unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +36,8 @@ def table(sections: Sequence[Section], about: dict[str, Any]) -> str:
     lines += ["", "Where we lose", "-------------"]
     content = [each.as_json() for each in sections]
     lines += [f"  {each}" for each in losses(content) or [nowhere(content)]]
+    if left_out := unmeasured(content):
+        lines += ["", f"Not measured here: {', '.join(left_out)}."]
     return "\n".join(lines)
 
 

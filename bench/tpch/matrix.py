@@ -39,14 +39,15 @@ def run(stocks: Stocks, plan: Plan) -> Section:
     for keep in (False, *[True] * plan.refreshes):
         progress("tpch-changes: Spark's full refreshes")
         refresh.time(_refresh, stock, texts, keep=keep)
-    landing = Landing(stock)
+    landing = None if plan.is_quick else Landing(stock)
     with stock.open_copy("matrix") as flow:
         flow.register_views(texts)
         progress("tpch-changes: hydrating")
         flow.tick()
         found, landed = _ticked(section, flow, stock, plan, landing)
         _compare(section, flow, stock, texts)
-    section.check("tables that Spark merged into have their rows", landing.is_right)
+    if landing is not None:
+        section.check("tables that Spark merged into have their rows", landing.is_right)
     stock.remove("matrix")
     stock.remove("landed")
     _verdicts(section, found, refresh, stock)
@@ -60,7 +61,7 @@ Key = tuple[float, "Kind", Where]
 
 
 def _ticked(
-    section: Section, flow: IncrementalFlow, stock: Stock, plan: Plan, landing: Landing
+    section: Section, flow: IncrementalFlow, stock: Stock, plan: Plan, landing: Landing | None
 ) -> tuple[dict[Key, Samples], dict[Key, Samples]]:
     """Ticks, and merges by Spark; one source of changes, so that no order is deleted twice."""
     found: dict[Key, Samples] = {}
@@ -84,7 +85,7 @@ def _ticked(
                     batch = changes.next(where, orders, kind)
                     timed_tick(sample, flow, batch, keep=keep)
                 progress(f"tpch-changes: {sample.name}, {sample.median:.2f} s")
-                if share >= LARGE:
+                if landing is not None and share >= LARGE:
                     merged = section.sample(f"Spark brings into its tables: {sample.name}")
                     landed[share, kind, where] = merged
                     landing.land(merged, batch)

@@ -36,8 +36,8 @@ def test_a_program_replaces_its_own_figures_only(tmp_path: Path) -> None:
     list(keep_figures(measured(first, spark="spark://host:7077"), tmp_path))
     assert [path.stem for path in kept(tmp_path)] == [
         "change-scale-10",
-        "change-spark",
         "change",
+        "change-spark",
     ]
     found = {path.stem: json.loads(path.read_text("utf-8")) for path in kept(tmp_path)}
     medians = {name: each["sections"][0]["samples"][0]["median_s"] for name, each in found.items()}

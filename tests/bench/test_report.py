@@ -72,7 +72,7 @@ def test_nothing_is_lost_where_all_bars_are_met() -> None:
 
 def test_programs_that_were_left_out_are_named() -> None:
     content = a_content(a_section())
-    for text in (html(content), markdown(content)):
+    for text in (html(content), markdown(content), table([a_section()], content)):
         assert "Not measured here: fixed, dag" in text
         assert "tpch --scale 10, flat --scales 0.1,1,10." in text
 
