@@ -99,7 +99,7 @@ def _told_apart(section: Mapping[str, Any], spark: str) -> dict[str, Any]:
         for kind in ("bars", "ratios")
     }
     plots = [{**each, "key": f"{each['key']}-{spark}"} for each in section.get("plots", ())]
-    return {**section, **named, "plots": plots, "title": f"{section['title']}, on a {spark}"}
+    return {**section, **named, "plots": plots, "title": f"{section['title']} (Spark: {spark})"}
 
 
 def write_docs(content: Content, docs: Path) -> list[Path]:

@@ -71,7 +71,9 @@ def test_another_spark_is_told_apart_and_replaces_no_local_figures() -> None:
     page, sizes = markdown(found), sizing(found)
     assert "- one order / append: 9.00×" in page
     assert "- cluster: one order / append: 8.00×" in page
-    assert "## Fixed cost, on a cluster\n\n    python -m bench --only fixed --spark cluster" in page
+    assert (
+        "## Fixed cost (Spark: cluster)\n\n    python -m bench --only fixed --spark cluster" in page
+    )
     first, others = sizes.split("## On another Spark: cluster")
     assert "| one order | 1.000 s | `fixed` |" in first
     assert "| one order | 5.000 s | `fixed` |" in others
