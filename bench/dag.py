@@ -64,7 +64,7 @@ def run(spark: SparkSession, folder: Path, plan: Plan) -> Section:
         append.time(row.write.format("delta").mode("append").save, target, keep=keep)
         if keep:
             append.note(jobs=jobs_run(spark) - before, commits=1)
-    for keep in [*([] if plan.is_quick else [False]), *[True] * plan.refreshes]:
+    for keep in (False, *[True] * plan.refreshes):
         progress("dag: Spark's full refresh")
         refresh.time(warehouse.refresh, spark, folder / "raw", folder / "refreshed", keep=keep)
 

@@ -94,6 +94,7 @@ def _told_apart(section: Mapping[str, Any], spark: str) -> dict[str, Any]:
     """What another Spark than a local one measured says so in every name that is read alone."""
     if spark == "local":
         return dict(section)
+    spark = spark.partition(":")[0]  # of a URL, which is no name of a file
     named = {
         kind: [{**each, "name": f"{spark}: {each['name']}"} for each in section.get(kind, ())]
         for kind in ("bars", "ratios")

@@ -31,7 +31,8 @@ def net(table: pa.Table, schema: Schema) -> pa.Table:
     table = table.select([*names, WEIGHT])
     if table.num_rows > 1:
         if are_flat(schema) and _sums_fit(table.column(WEIGHT)):
-            table = _many_netted(table) if table.num_rows > MANY_ROWS else _netted(table, names)
+            of_so_many = _many_netted if table.num_rows > MANY_ROWS else _netted
+            table = of_so_many(table, names)
         else:
             table = _net_by_encoding(table, schema)
     return table.filter(pc.not_equal(table.column(WEIGHT), 0)).combine_chunks()
@@ -42,9 +43,8 @@ def _netted(table: pa.Table, names: list[str]) -> pa.Table:
     return grouped.rename_columns([*names, WEIGHT])
 
 
-def _many_netted(table: pa.Table) -> pa.Table:
+def _many_netted(table: pa.Table, names: list[str]) -> pa.Table:
     """The same by all cores, put in the order of the rows' first coming afterwards."""
-    names = [name for name in table.column_names if name != WEIGHT]
     placed = table.append_column(_PLACE, pa.array(np.arange(table.num_rows)))
     grouped = placed.group_by(names).aggregate([(WEIGHT, "sum"), (_PLACE, "min")])
     grouped = grouped.rename_columns([*names, WEIGHT, _PLACE])

@@ -57,7 +57,7 @@ _CANONICAL_NAN = 0x7FF8000000000000
 _ROWS_AT_ONCE = 8192
 _NO_EXPONENT = 6
 """Digits behind the point up to which Arrow writes a decimal without an exponent."""
-_MARKED = (*INTEGER_BITS, *FLOAT_KINDS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_MARKED = (*INTEGER_BITS, *FLOAT_KINDS, "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 """Kinds that are numbers with a mark behind them."""
 _LIMB_BITS = 16
 _LIMBS = 64 // _LIMB_BITS
@@ -109,8 +109,7 @@ def _encoded_batches(table: pa.Table, schema: Schema) -> Iterator[pa.Array]:
         parts: list[Any] = []
         for column, of in zip(batch.columns, schema, strict=True):
             # its mark goes into the row at once where no NULL has to be told from it
-            is_marked = isinstance(of.type, Decimal) or of.type.kind in _MARKED
-            if is_marked and not column.null_count:
+            if of.type.kind in _MARKED and not column.null_count:
                 parts += [_digits(column, of.type), b";"]
             else:
                 parts.append(_encoded(column, of.type))
@@ -133,8 +132,6 @@ def _text(values: pa.Array) -> pa.Array:
 def _payload(values: pa.Array, of: DataType) -> pa.Array:
     """Encode an array without the mark for NULL: NULL where a value is."""
     match of:
-        case Decimal():
-            return _joined(_digits(values, of), b";")
         case Array(element):
             return _list_payload(values, element)
         case Map():

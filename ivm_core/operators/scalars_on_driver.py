@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from ivm_core.model.types import KEPT_SCALE, WIDEST_DECIMAL
 from ivm_core.operators.accumulator import OnlySpark
-from ivm_core.operators.sieve import COMPARED, truth_by_sieve
+from ivm_core.operators.sieve import BIGINT_DIGITS, COMPARED, INT_DIGITS, truth_by_sieve
 from ivm_core.operators.sql import DIALECT, tree_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ COMPUTED: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.Mul: pc.multiply_checked,
 }
 INTEGERS = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()}
-DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): INT_DIGITS, pa.int64(): BIGINT_DIGITS}
 """What a decimal needs to hold any integer of a type, as Spark has it."""
 QUOTIENTS = 2_000
 """Divisions that are done one by one; for more a statement is the cheaper one."""

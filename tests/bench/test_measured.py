@@ -74,6 +74,8 @@ def test_another_spark_is_told_apart_and_replaces_no_local_figures() -> None:
     assert (
         "## Fixed cost (Spark: cluster)\n\n    python -m bench --only fixed --spark cluster" in page
     )
+    url = together([measured(elsewhere, spark="spark://host:7077")])
+    assert url["sections"][0]["title"] == "fixed cost (Spark: spark)"
     first, others = sizes.split("## On another Spark: cluster")
     assert "| one order | 1.000 s | `fixed` |" in first
     assert "| one order | 5.000 s | `fixed` |" in others

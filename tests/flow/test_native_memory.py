@@ -24,19 +24,23 @@ give_back()
 """
 
 
-@pytest.mark.parametrize(("chosen", "used"), [("", "system"), ("mimalloc", "mimalloc")])
-def test_arrow_shares_memory_among_threads_unless_told_otherwise(
-    tmp_path: Path, chosen: str, used: str
-) -> None:
-    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": chosen}
+def said(program: str, folder: Path, **environment: str) -> list[str]:
+    """The words that a program prints that is given a flow's folder."""
     done = subprocess.run(
-        [sys.executable, "-c", OPEN, str(tmp_path / "flow")],
-        env=environment,
+        [sys.executable, "-c", program, str(folder / "flow")],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == [used]
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(("chosen", "used"), [("", "system"), ("mimalloc", "mimalloc")])
+def test_arrow_shares_memory_among_threads_unless_told_otherwise(
+    tmp_path: Path, chosen: str, used: str
+) -> None:
+    assert said(OPEN, tmp_path, ARROW_DEFAULT_MEMORY_POOL=chosen) == [used]
 
 
 LARGE = """
@@ -66,17 +70,8 @@ with IncrementalFlow.open(sys.argv[1]):
 def test_large_pieces_lie_apart_unless_told_otherwise(
     tmp_path: Path, chosen: str, is_apart: str
 ) -> None:
-    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": ""}
-    if chosen:
-        environment["MALLOC_MMAP_THRESHOLD_"] = chosen
-    done = subprocess.run(
-        [sys.executable, "-c", LARGE, str(tmp_path / "flow")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [is_apart]
+    limit = {"MALLOC_MMAP_THRESHOLD_": chosen} if chosen else {}
+    assert said(LARGE, tmp_path, ARROW_DEFAULT_MEMORY_POOL="", **limit) == [is_apart]
 
 
 @pytest.mark.parametrize(
