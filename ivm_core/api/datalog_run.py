@@ -268,8 +268,8 @@ class _Batch:
         try:
             if small and len(local) == len(read):
                 return LocalRows(self._gears.rows(text, local, schema), schema)
-            frame = self._gears.frame(text, read).localCheckpoint()
-            return FrameRows(frame)
+            with self._gears.reading(text, read) as frame:
+                return FrameRows(frame.localCheckpoint())
         except Exception as error:
             raise self._failed(name, error) from error
 

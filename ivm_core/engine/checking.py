@@ -157,7 +157,7 @@ class Oracle:
             return self._engine.gears.query(self.session, recompute_sql(self._engine, program))
         finally:
             for relation in read:
-                self.session.catalog.dropTempView(quote(relation))
+                self.session.catalog.dropTempView(relation)
 
     def _fixpoint(self, members: tuple[str, ...]) -> dict[str, DataFrame]:
         programs = {name: self._engine.catalog.program(name) for name in members}

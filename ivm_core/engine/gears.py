@@ -176,7 +176,8 @@ class Hand:
 class Gears:
     """Runs statements over bound relations; counts them.
 
-    Every thread has a session of the low gear to itself; the high gear is one thread's at a time.
+    Every thread has a session of the low gear to itself. They share that of the high gear: one at a
+    time binds its rows there.
     """
 
     def __init__(self, spark: SparkSession, *, scattered: bool = False) -> None:
@@ -241,8 +242,8 @@ class Gears:
 
         `schema` has the columns that are written; a `_weight` among them counts in the digest.
         """
-        with self._lock, self._bound(relations):
-            return self.write_frame(self.query(self.high, sql), schema, target, tick)
+        with self.reading(sql, relations) as frame:
+            return self.write_frame(frame, schema, target, tick)
 
     def write_frame(self, frame: DataFrame, schema: Schema, target: str, tick: int) -> Written:
         """Write a frame of any session, as `write` does."""
@@ -272,14 +273,21 @@ class Gears:
 
     def try_out(self, sql: str, relations: Mapping[str, Rows]) -> None:
         """Run in the high gear and keep nothing; raises what Spark raises."""
-        with self._lock, self._bound(relations), told_by_pyspark():
-            self.query(self.high, sql).write.format("noop").mode("overwrite").save()
+        with self.reading(sql, relations) as frame, told_by_pyspark():
+            frame.write.format("noop").mode("overwrite").save()
 
-    def frame(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
-        """A lazy frame in the high gear; its relations stay bound."""
-        for name, rows in relations.items():
-            self._frame(self.high, rows).createOrReplaceTempView(quote(name))
-        return self.query(self.high, sql)
+    @contextmanager
+    def reading(self, sql: str, relations: Mapping[str, Rows]) -> Iterator[DataFrame]:
+        """A frame of the high gear, to be run within.
+
+        Names are bound for one thread at a time. Spark looks them up when it is given the text, so
+        that statements of several threads can run side by side; over Connect only when they run.
+        """
+        if _is_remote(self.spark):
+            with self._lock, self._bound(relations):
+                yield self.query(self.high, sql)
+        else:
+            yield self.framed(sql, relations)
 
     def framed(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
         """A lazy frame in the high gear, over relations that stay bound to it alone."""
@@ -312,7 +320,7 @@ class Gears:
             return self.query(self.low, sql).schema
         finally:
             for name in relations:
-                self.low.catalog.dropTempView(quote(name))
+                self.low.catalog.dropTempView(name)
 
     def _empty(self, schema: Schema) -> DataFrame:
         """A relation without rows; those of the last questions are kept for the next."""
@@ -369,7 +377,7 @@ class Gears:
         """Let go of the rows that the low gear has on hand for the next statement of a tick."""
         for hand in self._hands.values():
             for name in hand.rows:
-                hand.session.catalog.dropTempView(quote(name))
+                hand.session.catalog.dropTempView(name)
             hand.rows.clear()
 
     def _take(self, name: str, rows: Rows) -> None:
@@ -404,7 +412,7 @@ class Gears:
             yield
         finally:
             for name in relations:
-                self.high.catalog.dropTempView(quote(name))
+                self.high.catalog.dropTempView(name)
 
     def _frame(self, session: SparkSession, rows: Rows) -> DataFrame:
         frame = _bound_frame(session, rows)

@@ -115,9 +115,11 @@ class HighGearRun(OnFiles):
     def _collect(
         self, statement: Statement, reads: Mapping[str, Rows], schema: Schema
     ) -> LocalRows:
-        with naming_the_culprit(self.gears, statement.text, reads):
-            frame = with_nullable_fields(self.gears.frame(statement.text, reads))
-            table = frame.toArrow()
+        with (
+            naming_the_culprit(self.gears, statement.text, reads),
+            self.gears.reading(statement.text, reads) as frame,
+        ):
+            table = with_nullable_fields(frame).toArrow()
         return LocalRows(table.select(list(schema.names)).cast(arrow_schema(schema)), schema)
 
     def _emit(self, statement: Statement, reads: Mapping[str, Rows]) -> None:

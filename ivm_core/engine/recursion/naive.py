@@ -109,7 +109,7 @@ def naive_fixpoint(
             after = {name: held(query(name), schema) for name, schema in schemas.items()}
         finally:
             for name in schemas:
-                session.catalog.dropTempView(quote(name))
+                session.catalog.dropTempView(name)
         changed = any(each.differs(rows.get(n), schemas[n]) for n, each in after.items())
         rows = after
         if not changed:
