@@ -193,8 +193,10 @@ class Catalog:
         return list(ordered.values())
 
     def sharers(self, shared: str) -> list[str]:
-        """The views that read a shared node, themselves or through another one."""
+        """The views that read a shared node, themselves or through another one; else none."""
         nodes = self._history.shared
+        if shared not in nodes:
+            return []
 
         def reads(names: tuple[str, ...]) -> bool:
             return any(each == shared or reads(nodes[each].shared) for each in names)

@@ -418,15 +418,17 @@ class Engine:
                     "don't give them again; go on with flow.tick() once it is done",
                 ) from error
             raise
-        notes = (*self._maintained(), *self._published(tick), *self._warned())
+        notes = (*self._maintained(tick), *self._published(tick), *self._warned())
         duration = (time.perf_counter() - started) * 1000
         return summary_of(self.history, tick, duration_ms=duration, notes=notes)
 
-    def _maintained(self) -> tuple[str, ...]:
+    def _maintained(self, tick: int) -> tuple[str, ...]:
         """Compact; the tick is committed by now, so what goes wrong here can only be told."""
         programs = self._evaluated_programs()
+        changed = self.history.changed_by(tick)
+        written = [each for each in programs if each.name in changed]
         try:
-            maintain(self.layout, self.history, programs, self._writing())
+            maintain(self.layout, self.history, written, self._writing())
             self._memories.fold()
             epoch = self._writing()
             _, large = fold(self.layout, self.history, programs, epoch, only_if_it_pays=True)

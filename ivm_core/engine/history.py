@@ -194,6 +194,12 @@ class History:
         elif entry.kind not in ("create", "epoch", "compaction"):
             raise InternalError(f"the tick log has an entry of kind {entry.kind!r}")
 
+    def changed_by(self, tick: int) -> set[str]:
+        """The views and shared nodes that a committed tick evaluated."""
+        body = self.commits[tick]
+        views = {**body["views"], **body.get("shared", {})}
+        return {name for name, view in views.items() if not view["skipped"]}
+
     # --- definitions ---
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ivm_core.model.ddl import DdlReader, parse_type
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ivm_core.model.types import DataType
+
+_REMEMBERED = 4096
+"""Texts whose columns are kept: every tick asks for those of all views."""
 
 __all__ = ["Field", "Schema", "parse_schema", "parse_type"]
 
@@ -101,4 +105,12 @@ class Schema:
 
 def parse_schema(ddl: str, where: str = "the schema") -> Schema:
     """The columns that Spark DDL declares; `SqlError` with the place, or what `Schema` says."""
+    # what is no text may not be one to remember either: the reader says so
+    return _remembered(ddl, where) if isinstance(ddl, str) else _parsed(ddl, where)
+
+
+def _parsed(ddl: str, where: str) -> Schema:
     return Schema(tuple(Field(*column) for column in DdlReader(ddl, where).columns()))
+
+
+_remembered = lru_cache(_REMEMBERED)(_parsed)
