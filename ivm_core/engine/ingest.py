@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import ConstraintViolation
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.operators.netting import net, stacked
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
@@ -70,18 +71,13 @@ def _resolved(source: SourceDefinition, batch: BoundBatch, held: pa.Table) -> pa
     wanted = stacked(*asked)
     found = _matching(net(held, source.schema), wanted, keys)
     if batch.delete_keys is not None:
-        present = {tuple(row.values()) for row in found.select(keys).to_pylist()}
-        absent = [
-            key
-            for row in batch.delete_keys.select(keys).to_pylist()
-            if (key := tuple(row.values())) not in present
-        ]
-        if absent:
+        absent = _matching(batch.delete_keys, found, keys, absent=True)
+        if absent.num_rows:
             raise ConstraintViolation(
-                f"delete_keys names {len(absent)} keys that {source.name} doesn't hold",
+                f"delete_keys names {absent.num_rows} keys that {source.name} doesn't hold",
                 where=f"source {source.name}",
                 fix="leave them out; nothing of this batch was applied",
-                keys=tuple(key[0] if len(keys) == 1 else key for key in absent[:SHOWN]),
+                keys=_keys(absent, keys),
             )
     parts.append(found.set_column(found.num_columns - 1, WEIGHT, pc.negate(found.column(WEIGHT))))
     if batch.upserts is not None:
@@ -103,15 +99,13 @@ def _check_keys(source: SourceDefinition, changes: pa.Table, held: pa.Table) -> 
             fix="delete rows exactly as they are stored, or use DeltaBatch.delete_keys or .upserts",
             keys=_keys(absent, keys),
         )
-    repeated = after.filter(pc.greater(after.column(WEIGHT), 1))
-    counts = after.group_by(keys).aggregate([(WEIGHT, "sum")])
-    twice = counts.filter(pc.greater(counts.column(f"{WEIGHT}_sum"), 1))
-    if repeated.num_rows or twice.num_rows:
+    twice = _repeated(after, keys)
+    if twice.num_rows:
         raise ConstraintViolation(
-            f"{twice.num_rows or repeated.num_rows} keys would be in {source.name} twice",
+            f"{twice.num_rows} keys would be in {source.name} twice",
             where=f"source {source.name}, primary key ({', '.join(keys)})",
             fix="use DeltaBatch.upserts to replace rows, or DeltaBatch.edits with the old rows",
-            keys=_keys(twice if twice.num_rows else repeated, keys),
+            keys=_keys(twice, keys),
         )
     nulls = changes.filter(_any_null(changes, keys))
     if nulls.num_rows:
@@ -161,11 +155,30 @@ def _held(source: SourceDefinition, rows: pa.Table, trace: Trace, committed: Com
     return Held(held, Limit.all_of(real) if real else None)
 
 
-def _matching(held: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The held rows whose key is among the wanted ones."""
-    asked = {tuple(row.values()) for row in wanted.select(list(keys)).to_pylist()}
-    mask = [tuple(row.values()) in asked for row in held.select(list(keys)).to_pylist()]
-    return held.filter(pa.array(mask, pa.bool_()))
+def _matching(
+    rows: pa.Table, others: pa.Table, keys: Sequence[str], *, absent: bool = False
+) -> pa.Table:
+    """The rows whose key is among those of the others, in their order; or those whose is not.
+
+    Types of keys are such that values are equal where their bits are.
+    """
+    numbered = _numbered(rows.select(list(keys)))
+    among = others.select(list(keys)).cast(rows.select(list(keys)).schema)
+    kind = "left anti" if absent else "left semi"
+    found = numbered.join(among, list(keys), join_type=kind).column(PLACE)
+    return rows.take(found.sort())
+
+
+def _repeated(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Rows of every key whose weights add up to more than one, one of each."""
+    numbered = _numbered(rows.select([*keys, WEIGHT]))
+    sums = numbered.group_by(list(keys)).aggregate([(WEIGHT, "sum"), (PLACE, "min")])
+    twice = sums.filter(pc.greater(sums.column(f"{WEIGHT}_sum"), 1))
+    return rows.take(twice.column(f"{PLACE}_min").sort())
+
+
+def _numbered(rows: pa.Table) -> pa.Table:
+    return rows.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
 
 
 def _any_null(table: pa.Table, keys: Sequence[str]) -> pa.Array:

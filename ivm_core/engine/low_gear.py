@@ -22,7 +22,7 @@ from ivm_core.engine.reducing import FEW_ROWS, are_void, with_few_partners, with
 from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
 from ivm_core.model.errors import InternalError
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.operators.accumulator import OnlySpark, told_on_driver
 from ivm_core.operators.aggregate import redone_name, state_name
 from ivm_core.operators.aggregate_on_driver import changed_rows, is_on_driver, reached_keys
@@ -34,7 +34,7 @@ from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_identity import digest_of
 from ivm_core.operators.scan import bound_name
-from ivm_core.operators.top import IS_LAST, PLACE, Candidates
+from ivm_core.operators.top import IS_LAST, Candidates
 from ivm_core.operators.windowed_around import BEFORE, IS_REACHED, AroundStatements
 from ivm_core.plan.nodes import Join, Kept
 from ivm_core.plan.partitioned import Partitioned, Top

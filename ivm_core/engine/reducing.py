@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.engine.gears import LocalRows
+from ivm_core.model.names import PLACE
 from ivm_core.operators.operator import Form
 from ivm_core.operators.scan import bound_name
 from ivm_core.operators.sieve import passing
@@ -29,8 +30,6 @@ MANY_ROWS = 16_000
 FEW_ROWS = 20_000
 """A relation of so few rows is read whole, if that spares looking for the partners of many."""
 ROUNDS = 3
-PLACE = "?place"
-"""Where a row is among those of its relation that are bound."""
 
 
 def with_partners(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 WEIGHT = "_weight"
 TICK = "_tick"
 INTERNAL_PREFIX = "_tv_"
+PLACE = f"{INTERNAL_PREFIX}place"
+"""Where a row stands among others, as a column beside its own: none of a user's is called so."""
 SHARED_PREFIX = "__shared_"
 """What the nodes that views share are called: no source or view can have such a name."""
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.aggregate import ROWS
 from ivm_core.operators.aggregate_on_driver import is_on_driver
@@ -25,7 +25,7 @@ from ivm_core.operators.extremes import Extreme
 from ivm_core.operators.netting import are_flat, net, stacked
 from ivm_core.operators.scalars_on_driver import is_exact
 from ivm_core.operators.sql import tree_of
-from ivm_core.operators.top import IS_LAST, PLACE
+from ivm_core.operators.top import IS_LAST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm_core.model.errors import UserError
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.model.types import FLOAT_KINDS, Nested
 from ivm_core.operators.row_identity import encoded_rows
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MANY_ROWS = 200_000
 """From here on more cores than one are worth the rows' order, which they lose."""
-_PLACE = "?place"
 _LARGEST_WEIGHT = (1 << 63) - 1
 
 
@@ -30,25 +29,37 @@ def net(table: pa.Table, schema: Schema) -> pa.Table:
     names = list(schema.names)
     table = table.select([*names, WEIGHT])
     if table.num_rows > 1:
-        if are_flat(schema) and _sums_fit(table.column(WEIGHT)):
-            of_so_many = _many_netted if table.num_rows > MANY_ROWS else _netted
-            table = of_so_many(table, names)
+        is_nested = any(isinstance(each.type, Nested) for each in schema)
+        if not is_nested and _sums_fit(table.column(WEIGHT)):
+            table = _netted(table, names)
         else:
             table = _net_by_encoding(table, schema)
     return table.filter(pc.not_equal(table.column(WEIGHT), 0)).combine_chunks()
 
 
 def _netted(table: pa.Table, names: list[str]) -> pa.Table:
-    grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-    return grouped.rename_columns([*names, WEIGHT])
+    """Those of values that Arrow compares; of many rows by all cores, and put in order again."""
+    floating = [each for each in names if pa.types.is_floating(table.schema.field(each).type)]
+    many = table.num_rows > MANY_ROWS
+    if not (floating or many):
+        grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+        return grouped.rename_columns([*names, WEIGHT])
+    compared = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
+    for name in floating:
+        compared = compared.set_column(names.index(name), name, _bits(table.column(name)))
+    summed = compared.group_by(names, use_threads=many).aggregate([(WEIGHT, "sum"), (PLACE, "min")])
+    summed = summed.rename_columns([*names, WEIGHT, PLACE]).sort_by(PLACE)
+    if not floating:
+        return summed.drop_columns(PLACE)
+    kept = table.select(names).take(summed.column(PLACE))
+    return kept.append_column(WEIGHT, summed.column(WEIGHT))
 
 
-def _many_netted(table: pa.Table, names: list[str]) -> pa.Table:
-    """The same by all cores, put in the order of the rows' first coming afterwards."""
-    placed = table.append_column(_PLACE, pa.array(np.arange(table.num_rows)))
-    grouped = placed.group_by(names).aggregate([(WEIGHT, "sum"), (_PLACE, "min")])
-    grouped = grouped.rename_columns([*names, WEIGHT, _PLACE])
-    return grouped.sort_by(_PLACE).drop_columns(_PLACE)
+def _bits(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What tells floating-point values apart in a row's encoding: their bits, of one NaN."""
+    one = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
+    wanted = pa.int32() if pa.types.is_float32(values.type) else pa.int64()
+    return pa.chunked_array([chunk.view(wanted) for chunk in one.chunks], wanted)
 
 
 def are_flat(schema: Schema) -> bool:

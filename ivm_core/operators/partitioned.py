@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import INTERNAL_PREFIX, WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BOOLEAN
 from ivm_core.operators.consolidation import consolidated
@@ -166,7 +166,7 @@ def repeated(query: exp.Query, types: Iterable[str]) -> exp.Query:
     )
     alias = exp.TableAlias(
         this=exp.to_identifier("g", quoted=True),
-        columns=[exp.to_identifier("_copy", quoted=True)],
+        columns=[exp.to_identifier(f"{INTERNAL_PREFIX}copy", quoted=True)],
     )
     repeated = select([column(name) for name in types], query)
     repeated.set("laterals", [exp.Lateral(this=exp.Explode(this=copies), view=True, alias=alias)])

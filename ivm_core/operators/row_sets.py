@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import INTERNAL_PREFIX, PLACE, WEIGHT
 from ivm_core.model.schema import Schema
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import are_flat, net, stacked
 from ivm_core.operators.row_identity import encoded_rows
 
-_PLACE, _OURS, _THEIRS = "?place", "?ours", "?theirs"
+_OURS, _THEIRS = f"{INTERNAL_PREFIX}ours", f"{INTERNAL_PREFIX}theirs"
 _MANY_TIMES = 4
 
 
@@ -80,9 +80,9 @@ def latest(before: pa.Table, after: pa.Table, keys: list[str]) -> pa.Table:
     whole = stacked(before, after)
     if not keys:
         return after
-    numbered = whole.select(keys).append_column(_PLACE, _places(whole))
-    grouped = numbered.group_by(keys, use_threads=False).aggregate([(_PLACE, "max")])
-    return whole.take(grouped.column(f"{_PLACE}_max")).combine_chunks()
+    numbered = whole.select(keys).append_column(PLACE, _places(whole))
+    grouped = numbered.group_by(keys, use_threads=False).aggregate([(PLACE, "max")])
+    return whole.take(grouped.column(f"{PLACE}_max")).combine_chunks()
 
 
 def of_keys(rows: pa.Table, wanted: pa.Table, keys: Schema) -> pa.Table:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from ivm_core.model.names import INTERNAL_PREFIX, PLACE
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT
 from ivm_core.operators.consolidation import consolidated
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from ivm_core.operators.operator import Rendering
     from ivm_core.plan.partitioned import Partitioned
 
-IS_LAST = "_is_last"
-PLACE = "_place"
-HIDDEN_PLACE = "?place"
+IS_LAST = f"{INTERNAL_PREFIX}is_last"
+COUNT = f"{INTERNAL_PREFIX}count"
 
 
 class TopOperator(PartitionedOperator):
@@ -57,14 +57,14 @@ class TopOperator(PartitionedOperator):
     def _by_place(self, node: Top, source: exp.Query) -> exp.Query:
         order = [tree_of(scalar) for scalar in node.order]
         place = _row_number(order, [column(name) for name in node.partition])
-        placed = select([exp.Star(), named(place, HIDDEN_PLACE)], source)
+        placed = select([exp.Star(), named(place, PLACE)], source)
         rows = select([column(name) for name in node.columns], placed)
-        behind = exp.GT(this=column(HIDDEN_PLACE), expression=number(node.offset))
+        behind = exp.GT(this=column(PLACE), expression=number(node.offset))
         rows = rows.where(behind, copy=False)
         if node.limit is None:
             return rows
         last = number(node.offset + node.limit)
-        return rows.where(exp.LTE(this=column(HIDDEN_PLACE), expression=last), copy=False)
+        return rows.where(exp.LTE(this=column(PLACE), expression=last), copy=False)
 
 
 class Candidates:
@@ -124,9 +124,9 @@ class Candidates:
         """The last row of τ(A)."""
         columns: list[exp.Expr] = [column(name) for name in self._node.columns]
         places = [named(_row_number(self._order()), PLACE)]
-        counted = named(exp.Window(this=exp.Count(this=exp.Star()), over="OVER"), "_count")
+        counted = named(exp.Window(this=exp.Count(this=exp.Star()), over="OVER"), COUNT)
         numbered = select([*columns, *places, counted], self._first())
-        is_last = exp.EQ(this=column(PLACE), expression=column("_count"))
+        is_last = exp.EQ(this=column(PLACE), expression=column(COUNT))
         return select([*columns, _flag(1)], numbered).where(is_last, copy=False)
 
     def _order(self) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import INTERNAL_PREFIX, PLACE, WEIGHT
 from ivm_core.model.schema import Field, Schema
 from ivm_core.model.types import BIGINT, BOOLEAN
 from ivm_core.operators.consolidation import consolidated
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     from ivm_core.operators.partitioned import PartitionedStatements
     from ivm_core.operators.window_extent import Extent
 
-IS_REACHED = "_is_reached"
-BEFORE = "_before"
-PLACE = "_place"
+IS_REACHED = f"{INTERNAL_PREFIX}is_reached"
+BEFORE = f"{INTERNAL_PREFIX}before"
 COMBINED = {
     ROWS_BEFORE: ":x + COALESCE(:c, 0)",
     ADDED: ":x + COALESCE(:c, 0)",

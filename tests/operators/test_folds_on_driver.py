@@ -11,14 +11,14 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from ivm_core.model.names import WEIGHT
+from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.model.schema import Field, parse_type
 from ivm_core.operators.accumulator import OnlySpark
 from ivm_core.operators.accumulators import accumulator_for
 from ivm_core.operators.aggregate import AggregateStatements
 from ivm_core.operators.folds_on_driver import folded, in_order
 from ivm_core.operators.sql import column_scalar, relation, scalar_of, select, text_of
-from ivm_core.operators.top import IS_LAST, PLACE
+from ivm_core.operators.top import IS_LAST
 from ivm_core.plan.nodes import Aggregate, AggregateCall, Scan
 from ivm_core.plan.partitioned import Top
 from tests.operators.driver_rows import OF, SCAN, SCHEMA, TYPES, WEIGHTED, drawn
