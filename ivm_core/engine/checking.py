@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.type_book import relation_schema
 from ivm_core.engine.definitions import DELTA
-from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
+from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows, is_remote
 from ivm_core.engine.layout import ticked, weighted
 from ivm_core.engine.netted_frames import netted_frame, unweighted
 from ivm_core.engine.recursion.naive import InSpark, OnDriver, naive_fixpoint
@@ -150,14 +150,16 @@ class Oracle:
 
     def _query(self, program: ViewProgram, bound: Sequence[str] = ()) -> DataFrame:
         """The view's query; what is `bound` is there as temporary views already."""
-        read = [relation for relation in program.plan.relations if relation not in bound]
-        for relation in read:
-            self.frame(relation).createOrReplaceTempView(quote(relation))
+        # all frames before the first name: those of views bind names of their own
+        read = {name: self.frame(name) for name in program.plan.relations if name not in bound}
+        for name, frame in read.items():
+            frame.createOrReplaceTempView(quote(name))
         try:
             return self._engine.gears.query(self.session, recompute_sql(self._engine, program))
         finally:
-            for relation in read:
-                self.session.catalog.dropTempView(relation)
+            # over Connect they are looked up when the query runs
+            for name in () if is_remote(self.session) else read:
+                self.session.catalog.dropTempView(name)
 
     def _fixpoint(self, members: tuple[str, ...]) -> dict[str, DataFrame]:
         programs = {name: self._engine.catalog.program(name) for name in members}

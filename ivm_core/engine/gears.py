@@ -283,16 +283,12 @@ class Gears:
         Names are bound for one thread at a time. Spark looks them up when it is given the text, so
         that statements of several threads can run side by side; over Connect only when they run.
         """
-        if _is_remote(self.spark):
-            with self._lock, self._bound(relations):
-                yield self.query(self.high, sql)
-        else:
-            yield self.framed(sql, relations)
-
-    def framed(self, sql: str, relations: Mapping[str, Rows]) -> DataFrame:
-        """A lazy frame in the high gear, over relations that stay bound to it alone."""
         with self._lock, self._bound(relations):
-            return self.query(self.high, sql)
+            frame = self.query(self.high, sql)
+            if is_remote(self.spark):
+                yield frame
+        if not is_remote(self.spark):
+            yield frame
 
     def materialised(self, frame: DataFrame) -> DataFrame:
         """The frame's rows, computed now and held where the executors are: no plan of their own.
@@ -369,7 +365,7 @@ class Gears:
 
     def close(self) -> None:
         """Give back sessions of our own, where that leaves the given one as it is: over Connect."""
-        for session in self._sessions if _is_remote(self.spark) else ():
+        for session in self._sessions if is_remote(self.spark) else ():
             with suppress(Exception):  # a server that is gone has given them back already
                 session.stop()
 
@@ -453,13 +449,13 @@ def _from_the_start(table: pa.Table) -> pa.Table:
 
 
 def _session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    session = _clone(spark) if _is_remote(spark) else spark.newSession()
+    session = _clone(spark) if is_remote(spark) else spark.newSession()
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
 
 
-def _is_remote(spark: SparkSession) -> bool:
+def is_remote(spark: SparkSession) -> bool:
     """Whether it is a session of Spark Connect, which has clones instead of new sessions."""
     return not hasattr(spark, "newSession")
 

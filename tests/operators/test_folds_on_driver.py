@@ -164,14 +164,14 @@ def test_first_rows_and_what_came(spark: SparkSession, order: list[str], limit: 
         f"SELECT * FROM driver_change) GROUP BY {listed} HAVING SUM(_weight) > 0"
     )
     copies = (
-        f"SELECT {listed}, 0 AS _is_last FROM ({known}) "
+        f"SELECT {listed}, 0 AS {IS_LAST} FROM ({known}) "
         "LATERAL VIEW explode(sequence(1, times)) g AS copy"
     )
     last = (
-        f"SELECT {listed}, 1 AS _is_last FROM (SELECT *, row_number() OVER (ORDER BY {total}) AS n "
+        f"SELECT {listed}, 1 AS {IS_LAST} FROM (SELECT *, row_number() OVER (ORDER BY {total}) AS n "
         f"FROM driver_before) ORDER BY n DESC LIMIT 1"
     )
-    asked = f"SELECT * FROM (({copies}) UNION ALL ({last})) ORDER BY {total}, _is_last"
+    asked = f"SELECT * FROM (({copies}) UNION ALL ({last})) ORDER BY {total}, {IS_LAST}"
     wanted = spark.sql(asked).toArrow()
     scan = Scan("t", "t", tuple(TYPES))
     prefixed = [text.replace("`", "`t.", 1) for text in [*order, *ties]]

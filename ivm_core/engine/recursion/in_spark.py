@@ -73,8 +73,8 @@ class InSpark:
         form = work.statements(name).form
         bound = {bound_name(each, form): FrameRows(frame) for each, frame in reads.items()}
         named = {each: rows for each, rows in bound.items() if each in statement.names}
-        found = self._gears.framed(statement.text, named)
-        frame = self._gears.materialised(self._settled(name, found))
+        with self._gears.reading(statement.text, named) as found:
+            frame = self._gears.materialised(self._settled(name, found))
         count = frame.count()
         if count:
             work.ledger.derive(name, count)
