@@ -10,6 +10,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING
 from bench.dataset import Datasets
 from bench.machine import start_spark
 from bench.measure import Samples, progress, size_text
+from bench.nexmark.program import Site
+from bench.nexmark.program import queries as nexmark_queries
 from bench.orders import VIEWS, Trade
 from bench.report import aligned
 from bench.sampling import StackSampler
@@ -170,19 +173,33 @@ def _tpch(spark: SparkSession, folder: Path, options: argparse.Namespace) -> Wor
     return flow, lambda: changes.next(options.where, orders, options.kind)
 
 
+def _nexmark(spark: SparkSession, folder: Path, options: argparse.Namespace) -> Workload:
+    site = Site(spark, folder, options.rows)
+    site.size = options.change
+    flow = site.open_copy("profiled")
+    flow.register_views(nexmark_queries(tuple(options.query or ())))
+    flow.tick()
+    progress(f"Nexmark over {size_text(options.rows)} events is hydrated")
+    numbers = count()
+    return flow, lambda: site.batch(next(numbers))
+
+
 WORKLOADS: dict[str, Callable[[SparkSession, Path, argparse.Namespace], Workload]] = {
     "orders": _orders,
     "warehouse": _warehouse,
     "tpch": _tpch,
+    "nexmark": _nexmark,
 }
 
 
 def _options(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.profile", description=__doc__)
     parser.add_argument("workload", nargs="?", default="orders", choices=list(WORKLOADS))
-    parser.add_argument("--rows", type=int, default=100_000, metavar="N", help="orders")
+    parser.add_argument("--rows", type=int, default=100_000, metavar="N", help="orders, or events")
     parser.add_argument("--scale", type=float, default=0.1, metavar="S", help="of TPC-H")
-    parser.add_argument("--query", action="append", metavar="qNN", help="of TPC-H; else all")
+    parser.add_argument(
+        "--query", action="append", metavar="qNN", help="of TPC-H or Nexmark; else all"
+    )
     parser.add_argument(
         "--change", type=int, default=1_000, metavar="N", help="changed rows a tick"
     )
