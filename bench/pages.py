@@ -80,12 +80,13 @@ def together(contents: Sequence[Content]) -> Content:
             sections[key] = {**_told_apart(section, spark), "about": {**told, "spark": spark}}
     local = [each for each in contents if each["plan"].get("spark", "local") == "local"]
     last = (local or contents)[-1]
+    is_full = all(each["plan"]["is_full"] for each in local or contents)
     commits = {each["versions"].get("commit", "") for each in contents}
     return {
         **last,
         "versions": {**last["versions"], "commit": ", ".join(sorted(commits))},
         "seconds": sum(each["seconds"] for each in contents),
-        "plan": {**last["plan"], "is_full": all(each["plan"]["is_full"] for each in local)},
+        "plan": {**last["plan"], "is_full": is_full},
         "sections": list(sections.values()),
     }
 

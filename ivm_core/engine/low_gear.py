@@ -21,6 +21,7 @@ from ivm_core.engine.offending import rows_or_culprit
 from ivm_core.engine.reducing import FEW_ROWS, are_void, with_few_partners, with_partners
 from ivm_core.engine.relations import local_change
 from ivm_core.engine.stage_run import StageRun
+from ivm_core.engine.telling import Told, told
 from ivm_core.model.errors import InternalError
 from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.operators.accumulator import OnlySpark, told_on_driver
@@ -41,7 +42,7 @@ from ivm_core.plan.partitioned import Partitioned, Top
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ivm_core.engine.gears import Rows
     from ivm_core.engine.stage_run import Statement
@@ -165,28 +166,56 @@ class LowGearRun(StageRun):
 
     def _body_without_statement(self, reads: Mapping[str, Rows] | None = None) -> pa.Table | None:
         """The netted change of a stage that only keeps the rows of its body, as it stores them."""
+        body = self.stage.stage.body
+        if body.columns and len(body.columns) == len(self.stage.output.names):
+            return self._without_statement(body, self._as_stored, reads)
+        return None
+
+    def _as_stored(self, rows: pa.Table) -> pa.Table:
         schema = self.stage.output
-        rows = self._without_statement(self.stage.stage.body, reads)
-        if rows is None or rows.num_columns != len(schema.names) + 1:
-            return None
         table = rows.rename_columns([*schema.names, WEIGHT])
         return net(table.cast(arrow_schema(weighted(schema))), schema)
 
     def _without_statement(
-        self, node: Node, reads: Mapping[str, Rows] | None = None
+        self,
+        node: Node,
+        then: Callable[[pa.Table], pa.Table],
+        reads: Mapping[str, Rows] | None = None,
     ) -> pa.Table | None:
-        """The change of a node, or its first rows, where the driver can tell them; else None.
+        """What is made of a node's change, or first rows, where the driver can tell it; else None.
 
         Without what a statement `reads`, only the change itself is looked at.
         """
         if self.view.hydrates and (renaming(node) is None or reads is not None):
             return None
-        dirty = node.relations if self.view.hydrates else self.dirty
+        if self._told(node, then) is not (Told.FROM_CHANGE if reads is None else Told.WITH_LOOKUPS):
+            return None
         rows_of = partial(self._rows_on_driver, reads)
+        dirty = self._dirty_of(node)
         known = DeltaOnDriver(rows_of, self._types_on_driver, dirty, self.lowering.empty)
         with suppress(OnlySpark), told_on_driver():
-            return known.change(node)
+            return then(known.change(node))
         return None
+
+    def _told(self, node: Node, then: Callable[[pa.Table], pa.Table]) -> Told:
+        """What the driver needs for that, found once for each set of changed relations."""
+        key = ("told", node.text, self._key)
+        cache = self.view.program.rendered
+        if key not in cache:
+            cache[key] = told(
+                node,
+                then,
+                self.relations.schema,
+                self._types_on_driver,
+                dirty=self._dirty_of(node),
+                empty=self.lowering.empty,
+                elsewhere=self.view.inlined,
+            )
+        found: Told = cache[key]
+        return found
+
+    def _dirty_of(self, node: Node) -> frozenset[str]:
+        return node.relations if self.view.hydrates else self.dirty
 
     def _types_on_driver(self, node: Node) -> Mapping[str, DataType]:
         types = self.lowering.known_types(node)
@@ -246,12 +275,13 @@ class LowGearRun(StageRun):
         self, aggregate: AggregateStatements, reads: Mapping[str, Rows] | None = None
     ) -> pa.Table:
         """The change of the state without a statement; `OnlySpark` where the driver can't tell."""
-        body = aggregate.node.input
-        rows = None if self.view.hydrates else self._without_statement(body, reads)
-        if rows is None:
+        found = None
+        if not self.view.hydrates:
+            fold = partial(folded, aggregate)
+            found = self._without_statement(aggregate.node.input, fold, reads)
+        if found is None:
             raise OnlySpark("its rows")
-        with told_on_driver():
-            return folded(aggregate, rows)
+        return found
 
     def _with_state(self, aggregate: AggregateStatements, table: pa.Table) -> Rows | None:
         """A change of the state, to be stored."""
@@ -385,12 +415,10 @@ class LowGearRun(StageRun):
         reads: Mapping[str, Rows] | None = None,
     ) -> pa.Table | None:
         """What the statement of candidates gives, where the driver can tell it."""
-        change = self._without_statement(parts.node.input, reads)
-        if change is None or not isinstance(parts.node, Top):
+        if not isinstance(parts.node, Top):
             return None
-        with suppress(OnlySpark), told_on_driver():
-            return in_order(parts.node, before, change, self.stage.output)
-        return None
+        order = partial(in_order, parts.node, before, schema=self.stage.output)
+        return self._without_statement(parts.node.input, order, reads)
 
     def _of_keys(
         self, trace: Trace, aggregate: AggregateStatements, folded: Rows, schema: Schema

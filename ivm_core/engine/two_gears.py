@@ -19,7 +19,9 @@ from ivm_core.engine.stage_run import statements_of
 from ivm_core.operators.accumulator import OnlySpark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
 
     from ivm_core.compile.program import StageProgram
     from ivm_core.engine.evaluation import ViewEvaluation
@@ -85,7 +87,12 @@ class FoldedBySparkRun(OnFiles, LowGearRun):
         if self._folded_into is not None:
             self._folded_into.adopt(self.relations.tick, self.relations.epoch)
 
-    def _without_statement(self, _node: Node, _reads: Mapping[str, Rows] | None = None) -> None:
+    def _without_statement(
+        self,
+        _node: Node,
+        _then: Callable[[pa.Table], pa.Table],
+        _reads: Mapping[str, Rows] | None = None,
+    ) -> None:
         """The change is Spark's to fold."""
 
     def _fold(

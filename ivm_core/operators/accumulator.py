@@ -55,13 +55,17 @@ class OnlySpark(Exception):
     """The driver can't tell a value; says why. Spark's own statement does, or raises."""
 
 
+class TooMany(OnlySpark):
+    """It could tell them, but not so many; fewer it can."""
+
+
 @contextmanager
 def told_on_driver() -> Iterator[None]:
     """What Arrow or Python's decimals can't do in here is Spark's to do, and logged."""
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ArithmeticError) as error:
-        log.warning("a statement is run for what the driver can't do", exc_info=True)
+    except (pa.ArrowException, ArithmeticError) as error:
+        log.info("a statement is run for what the driver can't do", exc_info=True)
         raise OnlySpark(f"{type(error).__name__}: {error}") from error
 
 

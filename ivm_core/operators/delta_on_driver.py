@@ -4,9 +4,9 @@
     Δ(A₁ ⋈ … ⋈ Aₙ) = Σᵢ  A₁′ ⋈ … ⋈ Aᵢ₋₁′ ⋈ ΔAᵢ ⋈ Aᵢ₊₁ ⋈ … ⋈ Aₙ        (′ is NEW)
 
 A statement costs Spark some hundred milliseconds, however few rows it reads. Filters, renamings,
-exact arithmetic (`scalars_on_driver`) and joins by equal columns (`pairs_on_driver`) mean the same
-in Arrow as in Spark, so that small changes go through them where they are. Everything else is
-`OnlySpark`, also what turns out to be so in the middle: what can raise is told by the statement.
+exact arithmetic (`scalars_on_driver`) and joins (`pairs_on_driver`) mean the same in Arrow as in
+Spark, so that small changes go through them where they are. Everything else is `OnlySpark`: some of
+it for tables without rows already, some, like what can raise, only in the middle.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OnlySpark, TooMany
 from ivm_core.operators.arrow_types import to_arrow
 from ivm_core.operators.join import terms_of
 from ivm_core.operators.netting import stacked
 from ivm_core.operators.operator import Form
-from ivm_core.operators.pairs_on_driver import joined, kept
+from ivm_core.operators.pairs_on_driver import MOST_BYTES, joined, kept
 from ivm_core.operators.row_sets import taken_away
 from ivm_core.operators.scalars_on_driver import values_of
 from ivm_core.plan.nodes import Filter, Join, Negated, Project, Scan, UnionAll
@@ -52,6 +52,7 @@ class DeltaOnDriver:
         self._dirty = dirty
         self._empty = empty
         self._found: dict[tuple[int, Form], pa.Table | None] = {}
+        self._bytes = 0
 
     def change(self, node: Node) -> pa.Table:
         """The delta in the node's columns, with weights; it is not netted."""
@@ -120,7 +121,11 @@ class DeltaOnDriver:
             if rows is None:
                 return None
             parts.append(rows)
-        return joined(node, parts)
+        made = joined(node, parts)
+        self._bytes += made.nbytes
+        if self._bytes > MOST_BYTES:
+            raise TooMany(f"{self._bytes >> 20} MiB of pairs")
+        return made
 
 
 def _sum(parts: list[pa.Table | None]) -> pa.Table | None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from ivm_core.model.names import PLACE, WEIGHT
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OnlySpark, TooMany
 from ivm_core.operators.aggregate import ROWS
 from ivm_core.operators.aggregate_on_driver import is_on_driver
 from ivm_core.operators.arrow_types import arrow_schema
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 MOST_WEIGHT = 1 << 30
 """Rows times the largest weight up to which sums of 32-bit digits are certain to fit."""
+
+
+MOST_COPIES = 1_000_000
+"""Rows that are put in order, each as often as it is there."""
 
 
 def _check_plain(of: pa.DataType) -> None:
@@ -93,7 +97,8 @@ def folded(statements: AggregateStatements, rows: pa.Table) -> pa.Table:
 def _small_weights(rows: pa.Table) -> np.ndarray:
     """The weights, of which any sum of digits fits."""
     weights: np.ndarray = rows.column(WEIGHT).to_numpy()
-    if len(weights) and int(np.abs(weights).max()) * len(weights) > MOST_WEIGHT:
+    widest = max(int(weights.max()), -int(weights.min())) if len(weights) else 0
+    if widest * len(weights) > MOST_WEIGHT:
         raise OnlySpark("large weights")
     return weights
 
@@ -130,6 +135,8 @@ def in_order(top: Top, before: pa.Table, change: pa.Table, schema: Schema) -> pa
     known = known.filter(pc.greater(known.column(WEIGHT), 0))
     # more copies than the limit change nothing: none of them is among the first rows
     copies = np.minimum(known.column(WEIGHT).to_numpy(), top.limit + 1)
+    if copies.sum() > MOST_COPIES:
+        raise TooMany("copies of rows")
     rows = known.select(names).take(pa.array(np.repeat(np.arange(known.num_rows), copies)))
     last = before.select(names).take(_order(before, keys)[-1:])
     flags = pa.array([0] * rows.num_rows + [1] * last.num_rows, pa.int64())

@@ -3,8 +3,9 @@
     A₁ ⋈ … ⋈ Aₙ        the weight of a row is the product of its parts' weights
 
 Parts are joined by their places alone, from the smallest one on, each time with the part that adds
-the fewest rows; columns are put together when they are asked for. Pairs that would be too many for
-the driver, and keys that Arrow compares otherwise than SQL, are `OnlySpark`.
+the fewest rows; columns are put together when they are asked for. Parts without a key in common
+are multiplied. Keys that Arrow compares otherwise than SQL are `OnlySpark`, pairs that would be too
+many for the driver, or take too many bytes, `TooMany`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivm_core.model.names import WEIGHT
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.model.names import INTERNAL_PREFIX, WEIGHT
+from ivm_core.operators.accumulator import OnlySpark, TooMany
 from ivm_core.operators.scalars_on_driver import is_exact, values_of
 from ivm_core.operators.sql import equality_sides, is_null_safe
 
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 1_000_000
 """Rows of a join, or of a part of it, that the driver makes."""
-_OURS, _THEIRS, _COUNT = "?ours", "?theirs", "count_all"
+MOST_BYTES = 256 << 20
+"""What the columns of a join, or of all joins of a tree, take on the driver."""
+_FEW_BYTES = 1 << 20
+_OURS, _THEIRS, _COUNT = (f"{INTERNAL_PREFIX}{name}" for name in ("ours", "theirs", "count"))
 
 
 class Key(NamedTuple):
@@ -46,7 +50,10 @@ def joined(node: Join, parts: Sequence[pa.Table]) -> pa.Table:
     if all(part.num_rows for part in parts):
         while product.waits:
             product.extend()
+    elif not any(part.num_rows for part in parts):
+        product.try_conditions()
     names = list(node.columns)
+    product.check_bytes(names)
     columns = [product.column(name) for name in names]
     if WEIGHT not in parts[0].column_names:
         return pa.table(columns, names=names)
@@ -90,6 +97,7 @@ class _Product:
         everywhere = pa.array(np.arange(self._count))
         nowhere = everywhere.slice(0, 0)
         self._places = {first: everywhere}
+        self._counted: dict[tuple[int, tuple[str, ...]], pa.Table] = {}
         self.waits = [at for at in range(len(parts)) if at != first]
         if not self._count:
             self._places = dict.fromkeys(range(len(parts)), nowhere)
@@ -111,6 +119,35 @@ class _Product:
             except pa.ArrowInvalid as error:
                 raise OnlySpark("large weights") from error
         return found
+
+    def try_conditions(self) -> None:
+        """Ask all conditions of no rows: `OnlySpark` for one that can't be told of any."""
+        for condition in self._conditions:
+            sides = equality_sides(condition)
+            if sides is not None and all(side.is_column for side in sides):
+                one, two = (side.column for side in sides)
+                if self._owner[one] != self._owner[two]:
+                    _alike(self.column(one), self.column(two))
+                    continue
+            names = sorted(condition.columns)
+            columns = [self.column(name) for name in names]
+            _truth(condition, pa.table([*columns, _places(0)], names=[*names, _OURS]))
+
+    def check_bytes(self, names: Sequence[str]) -> None:
+        """`TooMany` if these columns take too much room; a long text can stand in many rows."""
+        total = sum(self._bytes(name) for name in names) if self._count else 0
+        if total > MOST_BYTES:
+            raise TooMany(f"{total >> 20} MiB of pairs")
+
+    def _bytes(self, name: str) -> int:
+        at = self._owner[name]
+        column = self._parts[at].column(name)
+        if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+            return int(column.nbytes / max(1, len(column)) * self._count)
+        lengths = pc.binary_length(column)
+        if (pc.max(lengths).as_py() or 0) * self._count <= _FEW_BYTES:
+            return _FEW_BYTES
+        return int(pc.sum(lengths.take(self._places[at])).as_py() or 0)
 
     def extend(self) -> None:
         """Join one more part."""
@@ -146,11 +183,14 @@ class _Product:
 
     def _counts(self, at: int, keys: list[Key]) -> pa.Table:
         """How many rows of a part have each key."""
-        names = list(dict.fromkeys(key.theirs for key in keys))
-        rows = self._parts[at].select(names)
-        for field in rows.schema:
-            _check_key(field.type)
-        return rows.group_by(names, use_threads=False).aggregate([([], _COUNT)])
+        names = tuple(dict.fromkeys(key.theirs for key in keys))
+        if (at, names) not in self._counted:
+            rows = self._parts[at].select(names)
+            for field in rows.schema:
+                _check_key(field.type)
+            counted = rows.group_by(list(names), use_threads=False).aggregate([([], "count_all")])
+            self._counted[at, names] = counted.rename_columns([*names, _COUNT])
+        return self._counted[at, names]
 
     def _growth(self, at: int, counts: pa.Table) -> float:
         """How many rows of a part there are for a key."""
@@ -164,10 +204,10 @@ class _Product:
             sides = self._sides(mine, [counts.column(key.theirs) for key in keys], keys)
             there = _matched(*sides, counts.column(_COUNT))
             if (pc.sum(there).as_py() or 0) > MOST_PAIRS:
-                raise OnlySpark("many pairs")
+                raise TooMany("pairs")
         theirs = self._parts[at]
         left, right = self._sides(mine, [theirs.column(key.theirs) for key in keys], keys)
-        names = [f"?{number}" for number in range(len(left))]
+        names = _numbers(left)
         one = pa.table([*left, _places(self._count)], names=[*names, _OURS])
         two = pa.table([*right, _places(theirs.num_rows)], names=[*names, _THEIRS])
         pairs = one.join(two, names, join_type="inner", use_threads=False).combine_chunks()
@@ -182,7 +222,7 @@ class _Product:
         """The places of all pairs."""
         others = self._parts[at].num_rows
         if self._count * others > MOST_PAIRS:
-            raise OnlySpark("many pairs")
+            raise TooMany("pairs")
         ours = np.repeat(np.arange(self._count), others)
         theirs = np.tile(np.arange(others), self._count)
         return pa.array(ours), pa.array(theirs)
@@ -207,13 +247,17 @@ def _truth(condition: Scalar, rows: pa.Table) -> pa.ChunkedArray:
     return pc.fill_null(found, False)
 
 
+def _numbers(columns: Sequence[Any]) -> list[str]:
+    return [f"{INTERNAL_PREFIX}{number}" for number in range(len(columns))]
+
+
 def _places(count: int) -> pa.Array:
     return pa.array(np.arange(count))
 
 
 def _matched(left: list[Any], right: list[Any], values: pa.ChunkedArray) -> pa.ChunkedArray:
     """The value of each row's key, for rows that have one; keys on the right are distinct."""
-    names = [f"?{number}" for number in range(len(left))]
+    names = _numbers(left)
     one, two = pa.table(left, names=names), pa.table([*right, values], names=[*names, _COUNT])
     return one.join(two, names, join_type="inner", use_threads=False).column(_COUNT)
 

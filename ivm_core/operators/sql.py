@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
@@ -77,6 +78,7 @@ def conjuncts(scalar: Scalar) -> list[Scalar]:
     return [scalar_of(part) for part in parts]
 
 
+@lru_cache(maxsize=4096)
 def equality_sides(scalar: Scalar) -> tuple[Scalar, Scalar] | None:
     """Both sides of `a = b` or `a <=> b`; None for anything else."""
     tree = tree_of(scalar).unnest()
@@ -85,6 +87,7 @@ def equality_sides(scalar: Scalar) -> tuple[Scalar, Scalar] | None:
     return scalar_of(tree.left.unnest()), scalar_of(tree.right.unnest())
 
 
+@lru_cache(maxsize=4096)
 def is_null_safe(scalar: Scalar) -> bool:
     """Whether the equality holds for two NULLs."""
     return isinstance(tree_of(scalar).unnest(), exp.NullSafeEQ)

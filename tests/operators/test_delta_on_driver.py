@@ -11,16 +11,19 @@ import pytest
 
 from ivm_core.compile.lowering import Lowering
 from ivm_core.compile.program import compile_view
+from ivm_core.engine import telling
 from ivm_core.engine.analysis import SparkAnalyser
 from ivm_core.engine.gears import Gears
+from ivm_core.engine.telling import Told
 from ivm_core.frontend.sql import parse_view
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators import pairs_on_driver
-from ivm_core.operators.accumulator import OnlySpark
+from ivm_core.operators.accumulator import OnlySpark, TooMany
 from ivm_core.operators.delta_on_driver import DeltaOnDriver
 from ivm_core.operators.netting import net, stacked
 from ivm_core.operators.operator import Form
 from ivm_core.operators.row_sets import taken_away
+from ivm_core.plan.nodes import Join
 from tests.operators.driver_rows import SCHEMA, SMALL, WEIGHTED, drawn
 
 if TYPE_CHECKING:
@@ -71,6 +74,26 @@ def told(program: ViewProgram, tables: Tables, dirty: frozenset[str]) -> pa.Tabl
     return found.rename_columns([*program.schema.names, WEIGHT])
 
 
+def verdict(program: ViewProgram, dirty: frozenset[str]) -> Told:
+    """What the driver says before it has any rows."""
+    lowering = Lowering(CATALOG, program.stage_types, dirty)
+    body, nothing = program.stages[-1].stage.body, frozenset[str]()
+    return telling.told(
+        body,
+        net_of_none,
+        CATALOG.__getitem__,
+        lowering.types,
+        dirty=dirty,
+        empty=nothing,
+        elsewhere=nothing,
+    )
+
+
+def net_of_none(rows: pa.Table) -> pa.Table:
+    assert not rows.num_rows
+    return rows
+
+
 def answer(gears: Gears, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
     """What Spark says of plain rows, each as often as its weight."""
     for name, rows in tables.items():
@@ -111,6 +134,9 @@ def test_the_delta_is_the_difference_of_sparks_answers(sql: str, count: int, gea
         wanted = net(stacked(answer(gears, sql, after), gone), program.schema)
         found = net(told(program, tables, dirty), program.schema)
         assert bag(found) == bag(wanted)
+        body = program.stages[-1].stage.body
+        looks_up = any(isinstance(node, Join) for node in body.walk())
+        assert verdict(program, dirty) is (Told.WITH_LOOKUPS if looks_up else Told.FROM_CHANGE)
 
 
 def bag(table: pa.Table) -> list[str]:
@@ -136,6 +162,7 @@ def test_what_the_driver_leaves_to_spark(sql: str, gears: Gears) -> None:
     tables |= {(name, Form.DELTA): delta for name in "ab"}
     with pytest.raises(OnlySpark):
         told(program, tables, frozenset("ab"))
+    assert verdict(program, frozenset("ab")) is Told.NEVER
 
 
 @pytest.mark.parametrize(
@@ -163,6 +190,23 @@ def test_many_pairs_are_left_to_spark(
             assert told(program, tables, frozenset("a")).num_rows == pairs
         else:
             with pytest.raises(OnlySpark):
+                told(program, tables, frozenset("a"))
+
+
+def test_pairs_of_long_texts_are_left_to_spark(
+    gears: Gears, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One long text stands in many pairs; those of several terms count together."""
+    monkeypatch.setattr(pairs_on_driver, "MOST_BYTES", 1 << 21)
+    program = compiled("SELECT a.k, b.i FROM a JOIN b ON a.d = b.d", gears)
+    ours = drawn(random.Random(1), 4, [1], {**SMALL, "k": ["x" * 1000], "d": SMALL["d"][:1]})
+    for count, is_made in ((400, True), (600, False)):
+        theirs = drawn(random.Random(2), count, [1], {**SMALL, "d": SMALL["d"][:1]})
+        tables = {("a", Form.DELTA): ours, ("b", Form.OLD): theirs}
+        if is_made:
+            assert told(program, tables, frozenset("a")).num_rows == 4 * count
+        else:
+            with pytest.raises(TooMany):
                 told(program, tables, frozenset("a"))
 
 

@@ -17,7 +17,7 @@ from ivm_core.engine.offending import rows_or_culprit
 from ivm_core.engine.stage_run import Statement
 from ivm_core.model.errors import InternalError, RecursionLimit
 from ivm_core.model.names import WEIGHT
-from ivm_core.operators.accumulator import OnlySpark, told_on_driver
+from ivm_core.operators.accumulator import OnlySpark, TooMany, told_on_driver
 from ivm_core.operators.fixpoint import WANTED, FixpointStatements
 from ivm_core.operators.row_sets import no_rows
 from ivm_core.operators.rules_on_driver import derivable_on_driver, derived_on_driver
@@ -213,8 +213,8 @@ class Work:
             try:
                 with told_on_driver():
                     return derived_on_driver(rules, plans, tables, schema, folded=folded)
-            except OnlySpark:
-                self._only_spark.add(key)
+            except OnlySpark as error:
+                self._leave_to_spark(key, error)
         if self.is_large:
             raise TooLarge("its rules are for Spark")
         statement = self.rendered(view, key, lambda made: made.derived(plans, folded=folded))
@@ -231,12 +231,17 @@ class Work:
             try:
                 with told_on_driver():
                     return derivable_on_driver(rules, tables, wanted, schema, by_key=by_key)
-            except OnlySpark:
-                self._only_spark.add(key)
+            except OnlySpark as error:
+                self._leave_to_spark(key, error)
         statement = self.rendered(view, key, lambda made: made.derivable(by_key=by_key))
         if statement is None:
             return no_rows(schema)
         return self.run(view, statement, {**tables, WANTED: wanted})
+
+    def _leave_to_spark(self, key: Hashable, error: OnlySpark) -> None:
+        """For good, where it isn't that there are too many rows this time."""
+        if not isinstance(error, TooMany):
+            self._only_spark.add(key)
 
     def run(self, view: str, statement: Statement, tables: Mapping[str, pa.Table]) -> pa.Table:
         """A statement on the driver's rows; `tables` by relation, those of changes as named."""
