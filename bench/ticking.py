@@ -29,6 +29,7 @@ def timed_tick(
             statements=summary.statements,
             jobs=jobs_run(flow.spark) - before,
             commits=summary.commits,
+            rows_in=summary.rows_in,
             rows_out=summary.rows_out,
         )
     return summary

@@ -79,17 +79,18 @@ def _ticked(
             continue
         for kind in KINDS:
             for where in WHERE:
+                key = share, kind, where
                 sample = section.sample(f"{share:.3%} of the orders, {kind}, {where}")
-                found[share, kind, where] = sample
+                found[key] = sample
+                if landing is not None and share >= LARGE:
+                    landed[key] = section.sample(f"Spark brings into its tables: {sample.name}")
                 for keep in (*[False] * WARM_UPS, *[True] * REPEATS):
                     batch = changes.next(where, orders, kind)
                     timed_tick(sample, flow, batch, keep=keep)
-                progress(f"tpch-changes: {sample.name}, {sample.median:.2f} s")
-                if landing is not None and share >= LARGE:
-                    merged = section.sample(f"Spark brings into its tables: {sample.name}")
-                    landed[share, kind, where] = merged
-                    landing.land(merged, batch)
-                    progress(f"tpch-changes: {merged.name}, {merged.median:.2f} s")
+                    if landing is not None and key in landed:
+                        landing.land(landed[key], batch, keep=keep)
+                for each in (sample, *([landed[key]] if key in landed else [])):
+                    progress(f"tpch-changes: {each.name}, {each.median:.2f} s")
     return found, landed
 
 

@@ -110,6 +110,8 @@ class Engine:
         self.published: dict[str, PublishedTable] | None = None
         """Tables of published views that are open; None: it has not been looked which there are."""
         self._looked_at = -math.inf
+        self._uncompacted: set[str] = set()
+        """Views that ticks have changed since all of those were compacted that have to be."""
         self._lock = WriterLock(root if log_at is None else log_at)
         self._epoch: int | None = None
         self._failed: tuple[int, int] | None = None
@@ -425,10 +427,11 @@ class Engine:
     def _maintained(self, tick: int) -> tuple[str, ...]:
         """Compact; the tick is committed by now, so what goes wrong here can only be told."""
         programs = self._evaluated_programs()
-        changed = self.history.changed_by(tick)
-        written = [each for each in programs if each.name in changed]
+        self._uncompacted |= self.history.changed_by(tick)
+        written = [each for each in programs if each.name in self._uncompacted]
         try:
-            maintain(self.layout, self.history, written, self._writing())
+            if maintain(self.layout, self.history, written, self._writing()):
+                self._uncompacted.clear()
             self._memories.fold()
             epoch = self._writing()
             _, large = fold(self.layout, self.history, programs, epoch, only_if_it_pays=True)

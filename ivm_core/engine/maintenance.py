@@ -35,31 +35,28 @@ DRIVER_FOLD_ROWS = 2_000_000
 log = logger(__name__)
 
 
-def maintain(
-    layout: Layout, history: History, programs: Iterable[ViewProgram], epoch: int
-) -> list[str]:
-    """Compact the traces that have grown many files; returns what was done.
+def maintain(layout: Layout, history: History, programs: Iterable[ViewProgram], epoch: int) -> bool:
+    """Compact the traces that have grown many files; whether it came to the end of them.
 
     One that can't be compacted doesn't keep the others from it; it is told in the end.
     """
-    done: list[str] = []
     failed: list[Exception] = []
     for job in _jobs(layout, history, programs, epoch):
         try:
-            done += job()
+            job()
         except TickConflict as conflict:
             log.warning("compaction is left for later: %s", conflict)
-            break
+            return False
         except Exception as error:
             failed.append(error)
     if failed:
         raise failed[0]
-    return done
+    return True
 
 
 def _jobs(
     layout: Layout, history: History, programs: Iterable[ViewProgram], epoch: int
-) -> Iterator[Callable[[], list[str]]]:
+) -> Iterator[Callable[[], None]]:
     for program in programs:
         yield partial(_maintain_view, layout, history, program, epoch)
     for source in history.sources.values():
@@ -67,19 +64,18 @@ def _jobs(
             yield partial(_maintain_source, layout, history, source)
 
 
-def _maintain_source(layout: Layout, history: History, source: SourceDefinition) -> list[str]:
-    return _merge(layout.source_rows(source.name, source.schema, source.primary_key), history)
+def _maintain_source(layout: Layout, history: History, source: SourceDefinition) -> None:
+    _merge(layout.source_rows(source.name, source.schema, source.primary_key), history)
 
 
-def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch: int) -> list[str]:
-    done: list[str] = []
+def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch: int) -> None:
     upto = history.states[program.name].upto
     for stage in program.stages:
         relation = stage.stage.relation
         if stage.stage.keeps_rows:
             is_view = relation == program.name
             rows = layout.stage_rows(relation, stage.output)
-            done += _merge(rows, history, None if is_view else netted)
+            _merge(rows, history, None if is_view else netted)
         if stage.stage.aggregate is None:
             continue
         statements = statements_of(stage)
@@ -87,19 +83,16 @@ def _maintain_view(layout: Layout, history: History, program: ViewProgram, epoch
         if small_files(state, history.committed) <= SMALL_FILES:
             continue
         if state.rows_estimate(history.committed) > DRIVER_FOLD_ROWS:
-            done += _merge(state, history, statements.folded_state)
+            _merge(state, history, statements.folded_state)
         else:
             compact(state, history.committed, upto, epoch, statements.folded_state)
             sweep(state)
-            done.append(f"state of {relation} folded up to tick {upto}")
-    return done
 
 
 def _merge(
     trace: Trace, history: History, fold: Callable[[pa.Table], pa.Table] | None = None
-) -> list[str]:
+) -> None:
     if small_files(trace, history.committed) <= SMALL_FILES:
-        return []
-    merged = merge_small(trace, history.committed, fold)
+        return
+    merge_small(trace, history.committed, fold)
     sweep(trace)
-    return merged
