@@ -29,7 +29,7 @@ from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import BIGINT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.frame_checks import fitted_frame
-from ivm_core.operators.row_identity import encoded_rows
+from ivm_core.operators.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -202,21 +202,20 @@ class Binder:
 
     def refuse_repeated_keys(self, tables: list[pa.Table]) -> None:
         """Refuse a key that comes twice."""
-        schema = self._schema.select(self._keys)
-        keys = pa.concat_tables([table.select(list(schema.names)) for table in tables])
-        seen: set[bytes] = set()
-        repeated: dict[bytes, int] = {}
-        for index, encoded in enumerate(encoded_rows(keys, schema)):
-            if encoded in seen:
-                repeated.setdefault(encoded, index)
-            seen.add(encoded)
-        if repeated:
-            shown_keys = keys.take(pa.array(repeated.values(), pa.int64())).to_pylist()
+        names = list(self._schema.select(self._keys).names)
+        keys = pa.concat_tables([table.select(names) for table in tables])
+        # no name of Arrow's own: columns can be called anything
+        ones = pa.repeat(pa.scalar(1, pa.int64()), keys.num_rows)
+        rows = keys.append_column(WEIGHT, ones).group_by(names, use_threads=False)
+        counted = rows.aggregate([(WEIGHT, "sum")])
+        counted = counted.rename_columns([*names, WEIGHT])
+        repeated = counted.filter(pc.greater(counted.column(WEIGHT), 1)).select(names)
+        if repeated.num_rows:
             raise ConstraintViolation(
                 "a key comes more than once among upserts and delete_keys",
                 self._where,
                 "give each key one change",
-                keys=tuple(tuple(key.values()) for key in shown_keys),
+                keys=tuple(tuple(key.values()) for key in shown_rows(repeated)),
             )
 
 

@@ -29,6 +29,7 @@ from ivm_core.model.types import (
     has_map,
 )
 from ivm_core.operators.arrow_types import to_arrow
+from ivm_core.operators.shown_rows import shown_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ def arrow_column(column: pa.Array | pa.ChunkedArray, of: DataType, place: Place)
         return _fitted(whole, of)
     except (Misfit, pa.ArrowException) as failure:
         index = _first_misfit(whole, of)
-        value = whole[index].as_py()
+        value = shown_values(whole.slice(index, 1))[0]
         fix = failure.fix if isinstance(failure, Misfit) else ""
         got = f"{whole.type}, {shown(value)}"
         raise place.refusal(index, of, got, fix or f"cast the column to {of.ddl}") from None

@@ -11,6 +11,7 @@ from ivm_core.cli.console import ExitCode, table
 from ivm_core.cli.flows import add_flow, open_flow, require_flow
 from ivm_core.cli.json_values import to_json, to_text
 from ivm_core.model.names import TICK, WEIGHT
+from ivm_core.operators.shown_rows import shown_rows, shown_values
 
 if TYPE_CHECKING:
     import argparse
@@ -151,12 +152,12 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def _dicts(rows: pa.Table) -> list[dict[str, Any]]:
-    return [{name: to_json(each) for name, each in row.items()} for row in rows.to_pylist()]
+    return [{name: to_json(each) for name, each in row.items()} for row in shown_rows(rows)]
 
 
 def _table(rows: pa.Table) -> str:
     names = rows.column_names
     if WEIGHT in names:
         names = [WEIGHT, *(name for name in names if name != WEIGHT)]
-    columns = [rows.column(name).to_pylist() for name in names]
+    columns = [shown_values(rows.column(name)) for name in names]
     return table(names, [[to_text(each) for each in row] for row in zip(*columns, strict=True)])

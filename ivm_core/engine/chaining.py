@@ -15,6 +15,7 @@ from ivm_core.model.digest import Digest
 from ivm_core.model.names import WEIGHT
 from ivm_core.operators.netting import net
 from ivm_core.operators.row_identity import digest_of
+from ivm_core.operators.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from ivm_core.engine.core import Engine
@@ -89,5 +90,5 @@ def _with_newest_change(engine: Engine, chain: Chain, tick: int) -> Chain:
     if found == entry["digest"]:
         return chain
     what = f"the stored rows of its change have the digest {found}, recorded is {entry['digest']}"
-    sample = tuple(rows.slice(0, SHOWN).to_pylist())
+    sample = tuple(shown_rows(rows.slice(0, SHOWN)))
     return replace(chain, broken_at=tick, problem=what, sample=sample)

@@ -16,7 +16,7 @@ from ivm_core.compile.type_book import relation_schema
 from ivm_core.engine.definitions import DELTA
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows, is_remote
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.engine.netted_frames import netted_frame, unweighted
+from ivm_core.engine.netted_frames import netted_frame, shown_frame, unweighted
 from ivm_core.engine.recursion.naive import InSpark, OnDriver, naive_fixpoint
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import HistoryLost
@@ -91,7 +91,7 @@ def compare_with_query(
             F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))),
         ).first()
         missing, extra = (int(each or 0) for each in totals or (0, 0))
-        sample = difference.limit(SHOWN).collect() if missing or extra else []
+        sample = shown_frame(difference.limit(SHOWN)) if missing or extra else ()
     return Comparison(
         name,
         upto,
@@ -99,7 +99,7 @@ def compare_with_query(
         engine.history.states[name].rows,
         missing,
         extra,
-        tuple(row.asDict(recursive=True) for row in sample),
+        sample,
         shard,
     )
 

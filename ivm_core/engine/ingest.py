@@ -17,6 +17,7 @@ from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import ConstraintViolation
 from ivm_core.model.names import PLACE, WEIGHT
 from ivm_core.operators.netting import net, stacked
+from ivm_core.operators.shown_rows import shown_rows
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
 if TYPE_CHECKING:
@@ -173,8 +174,9 @@ def _repeated(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Rows of every key whose weights add up to more than one, one of each."""
     numbered = _numbered(rows.select([*keys, WEIGHT]))
     sums = numbered.group_by(list(keys)).aggregate([(WEIGHT, "sum"), (PLACE, "min")])
-    twice = sums.filter(pc.greater(sums.column(f"{WEIGHT}_sum"), 1))
-    return rows.take(twice.column(f"{PLACE}_min").sort())
+    sums = sums.rename_columns([*keys, WEIGHT, PLACE])
+    twice = sums.filter(pc.greater(sums.column(WEIGHT), 1))
+    return rows.take(twice.column(PLACE).sort())
 
 
 def _numbered(rows: pa.Table) -> pa.Table:
@@ -189,7 +191,7 @@ def _any_null(table: pa.Table, keys: Sequence[str]) -> pa.Array:
 
 
 def _keys(table: pa.Table, names: Sequence[str]) -> tuple[object, ...]:
-    rows = table.select(list(names)).slice(0, SHOWN).to_pylist()
+    rows = shown_rows(table.select(list(names)).slice(0, SHOWN))
     if len(names) == 1:
         return tuple(row[names[0]] for row in rows)
     return tuple(tuple(row.values()) for row in rows)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
 from ivm_core.model.names import TICK, WEIGHT, quote
 from ivm_core.operators.consolidation import goes_by_bits
 from ivm_core.operators.row_identity import encoded_column
+from ivm_core.operators.shown_rows import BEYOND_PYTHON, shown_rows
 from ivm_core.operators.sql import column, text_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ def netted_frame(frame: DataFrame, schema: Schema, *, per_tick: bool = False) ->
     summed = frame.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT), *by_bits)
     names = [*(quote(name) for name in schema.names), WEIGHT, *([TICK] if per_tick else [])]
     return summed.where(F.col(WEIGHT) != 0).select(*names)
+
+
+def shown_frame(frame: DataFrame) -> tuple[dict[str, Any], ...]:
+    """All rows of a small frame as Python has them, as `shown_rows` does."""
+    try:
+        return tuple(row.asDict(recursive=True) for row in frame.collect())
+    except BEYOND_PYTHON:
+        return tuple(shown_rows(frame.toArrow()))
 
 
 def unweighted(frame: DataFrame, schema: Schema) -> DataFrame:

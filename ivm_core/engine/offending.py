@@ -19,8 +19,10 @@ from ivm_core.engine.gears import FrameRows, LocalRows
 from ivm_core.engine.nullable_fields import with_nullable_fields
 from ivm_core.model.names import TICK, WEIGHT, quote
 from ivm_core.model.schema import Field, Schema
+from ivm_core.model.secrets import logger
 from ivm_core.operators.arrow_types import from_spark_type
 from ivm_core.operators.operator import Form
+from ivm_core.operators.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +37,7 @@ FEW = 5_000
 """Rows of which the one that fails is looked for on the driver."""
 PATIENCE_S = 60.0
 """How long a row is looked for; the error is told without one then."""
+log = logger(__name__)
 NOT_OF_ROWS = ("FAILED_READ_FILE", "FileNotFoundException", "TASK_WRITE_FAILED")
 
 
@@ -83,7 +86,11 @@ def _naming(search: _Search) -> Iterator[None]:
     except PySparkException as error:
         if any(sign in str(error) for sign in NOT_OF_ROWS):
             raise
-        found = search.row()
+        found = None
+        try:
+            found = search.row()
+        except Exception:
+            log.warning("which row makes a statement fail was not found", exc_info=True)
         if found is None:
             raise
         raise found from error
@@ -109,7 +116,7 @@ class _Search:
             if found is not None and shown:
                 relation, _, kind = name.rpartition("@")
                 group = "group of " if kind.startswith("state") else ""
-                return RowFails(f"{group}{relation}", found.select(shown).to_pylist()[0])
+                return RowFails(f"{group}{relation}", shown_rows(found.select(shown))[0])
         return None
 
     def _row_of(self, name: str, rows: Rows) -> pa.Table | None:

@@ -24,6 +24,7 @@ from ivm_core.model.names import SHARED_PREFIX, WEIGHT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.bound_batch import BoundBatch
 from ivm_core.operators.netting import net
+from ivm_core.operators.shown_rows import shown_rows
 from ivm_core.store.leases import all_ticks_kept
 from ivm_core.store.location import Location
 
@@ -295,7 +296,7 @@ class Replaying:
             theirs = theirs.set_column(theirs.column_names.index(WEIGHT), WEIGHT, negated)
             rows = net(pa.concat_tables([ours, theirs]), generation.schema)
             if rows.num_rows:
-                return tuple(rows.slice(0, SHOWN).to_pylist())
+                return tuple(shown_rows(rows.slice(0, SHOWN)))
         return ()
 
 

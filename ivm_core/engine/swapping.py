@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from ivm_core.engine.gears import FrameRows, LocalRows, StoredRows
 from ivm_core.engine.history import with_key
 from ivm_core.engine.layout import ticked, weighted
-from ivm_core.engine.netted_frames import netted_frame
+from ivm_core.engine.netted_frames import netted_frame, shown_frame
 from ivm_core.engine.relations import LOCAL_ROWS, Change, local_change
 from ivm_core.model.digest import Digest
 from ivm_core.model.errors import InternalError
@@ -31,6 +31,7 @@ from ivm_core.model.names import WEIGHT, quote
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.netting import are_flat, net, stacked
 from ivm_core.operators.row_identity import digest_of
+from ivm_core.operators.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,7 +137,7 @@ class Swap:
             digest_of(table, schema),
             pc.sum(weights.filter(comes)).as_py() or 0,
             -(pc.sum(weights.filter(pc.invert(comes))).as_py() or 0),
-            tuple(table.slice(0, SHOWN).to_pylist()),
+            tuple(shown_rows(table.slice(0, SHOWN))),
         )
 
     def _in_spark(self, *, store: bool) -> Difference:
@@ -182,9 +183,7 @@ class Swap:
             wanted = arrow_schema(weighted(self._schema))
             table = frame.toArrow().select(wanted.names).cast(wanted)
             change = replace(change, rows=LocalRows(table, weighted(self._schema)))
-        sample = frame.limit(SHOWN).collect()
-        shown = tuple(row.asDict(recursive=True) for row in sample)
-        return Difference(change, digest, inserted, deleted, shown)
+        return Difference(change, digest, inserted, deleted, shown_frame(frame.limit(SHOWN)))
 
     def _has(self, name: str) -> bool:
         """Whether the old rows have the column, of the same type."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ivm_core import DeltaBatch, IncrementalFlow
+from ivm_core import ConstraintViolation, DeltaBatch, IncrementalFlow
 from tests.flow.shop import assert_exact
 
 if TYPE_CHECKING:
@@ -30,6 +30,18 @@ VIEWS = {
     "above": "SELECT {a}, k FROM odd o WHERE {b} > (SELECT AVG({b}) FROM odd i WHERE i.{a} = o.{a})",
     "among": "SELECT DISTINCT {a} FROM odd WHERE {b} IN (SELECT {a} FROM odd)",
 }
+
+
+@pytest.mark.parametrize("key", ["_weight_sum", "_tv-place_min", "count_all", "?0", "?place"])
+def test_keys_are_told_apart(flow: IncrementalFlow, key: str) -> None:
+    flow.register_source("odd", f"`{key}` INT, x INT", primary_key=[key])
+    flow.register_view("v", f"SELECT x, MAX(`{key}`) AS `{key}`, COUNT(*) AS n FROM odd GROUP BY x")
+    flow.tick("odd", [(1, 2), (2, 2)])
+    flow.tick("odd", DeltaBatch.upserts([(1, 3)]) + DeltaBatch.delete_keys([2]))
+    for again in (DeltaBatch.inserts([(1, 3)]), DeltaBatch.upserts([(4, 1), (4, 2)])):
+        with pytest.raises(ConstraintViolation):
+            flow.tick("odd", again)
+    assert_exact(flow)
 
 
 @pytest.mark.parametrize("names", [NAMES[at : at + 2] for at in range(0, len(NAMES), 2)])
