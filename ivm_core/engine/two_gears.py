@@ -36,6 +36,10 @@ DRIVER_ROWS = 500_000
 """Beyond so many rows Spark's two or more cores are worth a statement."""
 
 
+DRIVER_GROUPS = 200_000
+"""Groups of such a change that go on on the driver: what is known of them comes in columns."""
+
+
 def is_chain(body: Node) -> bool:
     """Whether a change goes through one node after the other: there is nothing to look up."""
     return all(len(node.inputs) < 2 for node in body.walk())
@@ -61,7 +65,7 @@ class FoldedOnDriverRun(LowGearRun):
             table = self._folded_on_driver(aggregate)
         except OnlySpark as error:
             raise TooLarge(f"only Spark can fold {error}") from error
-        if table.num_rows > LOCAL_ROWS:
+        if table.num_rows > DRIVER_GROUPS:
             raise TooLarge(f"{table.num_rows} groups change")
         return self._with_state(aggregate, table)
 

@@ -70,6 +70,10 @@ def test_the_driver_folds_many_rows_that_it_can_add_up(
     assert "folded in high gear (40 changes of events)" in str(summary.views["roots"].ways)
     flow.tick("events", DeltaBatch.deletes(events(5, 20, 3)))
     assert_exact(flow)
+    summary = flow.tick("events", events(50, 30, 15))
+    assert summary.views["counts"].ways["counts#1"] == "delta, low gear"
+    assert_exact(flow)
+    monkeypatch.setattr(two_gears, "DRIVER_GROUPS", 20)
     summary = flow.tick("events", events(100, 30, 30))
     assert "high gear (30 groups change)" in str(summary.views["counts"].ways)
     assert_exact(flow)
