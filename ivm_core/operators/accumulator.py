@@ -64,6 +64,8 @@ def told_on_driver() -> Iterator[None]:
     """What Arrow or Python's decimals can't do in here is Spark's to do, and logged."""
     try:
         yield
+    except pa.ArrowCancelled:
+        raise
     except (pa.ArrowException, ArithmeticError) as error:
         log.info("a statement is run for what the driver can't do", exc_info=True)
         raise OnlySpark(f"{type(error).__name__}: {error}") from error
