@@ -29,6 +29,8 @@ from ivm_core.model.names import WEIGHT
 from ivm_core.model.types import BIGINT
 from ivm_core.operators.arrow_types import arrow_schema
 from ivm_core.operators.frame_checks import fitted_frame
+from ivm_core.operators.netting import repeated
+from ivm_core.operators.row_sets import with_weight
 from ivm_core.operators.shown_rows import shown_rows
 
 if TYPE_CHECKING:
@@ -204,18 +206,13 @@ class Binder:
         """Refuse a key that comes twice."""
         names = list(self._schema.select(self._keys).names)
         keys = pa.concat_tables([table.select(names) for table in tables])
-        # no name of Arrow's own: columns can be called anything
-        ones = pa.repeat(pa.scalar(1, pa.int64()), keys.num_rows)
-        rows = keys.append_column(WEIGHT, ones).group_by(names, use_threads=False)
-        counted = rows.aggregate([(WEIGHT, "sum")])
-        counted = counted.rename_columns([*names, WEIGHT])
-        repeated = counted.filter(pc.greater(counted.column(WEIGHT), 1)).select(names)
-        if repeated.num_rows:
+        twice = repeated(with_weight(keys, 1), names).select(names)
+        if twice.num_rows:
             raise ConstraintViolation(
                 "a key comes more than once among upserts and delete_keys",
                 self._where,
                 "give each key one change",
-                keys=tuple(tuple(key.values()) for key in shown_rows(repeated)),
+                keys=tuple(tuple(key.values()) for key in shown_rows(twice)),
             )
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ivm_core.engine.relations import LOCAL_ROWS
 from ivm_core.model.errors import ConstraintViolation
 from ivm_core.model.names import PLACE, WEIGHT
-from ivm_core.operators.netting import net, stacked
+from ivm_core.operators.netting import net, repeated, stacked
 from ivm_core.operators.shown_rows import shown_rows
 from ivm_core.store.limit import ColumnLimit, Limit, limits
 
@@ -100,7 +100,7 @@ def _check_keys(source: SourceDefinition, changes: pa.Table, held: pa.Table) -> 
             fix="delete rows exactly as they are stored, or use DeltaBatch.delete_keys or .upserts",
             keys=_keys(absent, keys),
         )
-    twice = _repeated(after, keys)
+    twice = repeated(after, keys)
     if twice.num_rows:
         raise ConstraintViolation(
             f"{twice.num_rows} keys would be in {source.name} twice",
@@ -168,15 +168,6 @@ def _matching(
     kind = "left anti" if absent else "left semi"
     found = numbered.join(among, list(keys), join_type=kind).column(PLACE)
     return rows.take(found.sort())
-
-
-def _repeated(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Rows of every key whose weights add up to more than one, one of each."""
-    numbered = _numbered(rows.select([*keys, WEIGHT]))
-    sums = numbered.group_by(list(keys)).aggregate([(WEIGHT, "sum"), (PLACE, "min")])
-    sums = sums.rename_columns([*keys, WEIGHT, PLACE])
-    twice = sums.filter(pc.greater(sums.column(WEIGHT), 1))
-    return rows.take(twice.column(PLACE).sort())
 
 
 def _numbered(rows: pa.Table) -> pa.Table:

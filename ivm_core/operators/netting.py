@@ -14,6 +14,8 @@ from ivm_core.model.types import FLOAT_KINDS, Nested
 from ivm_core.operators.row_identity import encoded_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ivm_core.model.schema import Schema
 
 MANY_ROWS = 200_000
@@ -72,6 +74,16 @@ def are_flat(schema: Schema) -> bool:
 def stacked(*tables: pa.Table) -> pa.Table:
     """The rows of tables with the same columns, whatever each says of NULLs."""
     return pa.concat_tables(tables, promote_options="default")
+
+
+def repeated(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Rows of every key whose weights add up to more than one, one of each."""
+    numbered = rows.select([*keys, WEIGHT]).append_column(PLACE, pa.array(np.arange(rows.num_rows)))
+    # renamed by their order: Arrow's own names can be those of columns
+    sums = numbered.group_by(list(keys)).aggregate([(WEIGHT, "sum"), (PLACE, "min")])
+    sums = sums.rename_columns([*keys, WEIGHT, PLACE])
+    twice = sums.filter(pc.greater(sums.column(WEIGHT), 1))
+    return rows.take(twice.column(PLACE).sort())
 
 
 def _sums_fit(weights: pa.ChunkedArray) -> bool:
